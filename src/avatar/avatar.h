@@ -1,0 +1,50 @@
+// An avatar on disk: canvas pictures, crop transforms and cached tensors, made for one pack.
+// docs/avatar-format.md is the reference for users.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/safetensors.h"
+#include "core/stage_types.h"
+#include "pack/manifest.h"
+
+namespace newscaster::avatar {
+
+struct Avatar {
+    std::string name;
+    std::string title;
+    std::string license;
+    std::filesystem::path folder;
+    int width = 0;  // canvas, even
+    int height = 0;
+    std::vector<std::filesystem::path> canvas_files;  // one per source frame, or one for all
+    std::vector<Affine> crop_to_canvas;               // per source frame
+    pack::MaskSpec mask;                              // the pack's, unless the avatar overrides it
+    TensorMap tensors;  // per source frame along axis 0; names = graph inputs; f32 after loading
+
+    [[nodiscard]] int64_t source_frames() const {
+        return static_cast<int64_t>(crop_to_canvas.size());
+    }
+};
+
+// Source frame shown at video frame `index` when `count` frames play as a mirror loop:
+// 0..n-1, n-1..0, 0.. (the end frames are shown twice in a row, as upstream Ditto does).
+[[nodiscard]] int64_t mirror_loop(int64_t index, int64_t count);
+
+// Loads and checks avatar.json, the hash and shapes of the cached tensors, and that it was made for
+// a pack with this key. Throws Error(bad_pack) naming file, found and wanted.
+[[nodiscard]] Avatar load_avatar(const std::filesystem::path& folder,
+                                 const pack::Manifest& manifest, const std::string& avatar_key);
+
+// Facts for `newscaster avatar info`, without a pack.
+struct AvatarSummary {
+    std::string name, title, license, pack_name, avatar_key;
+    int width = 0, height = 0;
+    int64_t source_frames = 0;
+    uint64_t tensor_bytes = 0;
+};
+[[nodiscard]] AvatarSummary summarize_avatar(const std::filesystem::path& folder);
+
+}  // namespace newscaster::avatar

@@ -1,0 +1,55 @@
+// Paste-back: face crop -> canvas, inside one 16-aligned ROI, straight into NV12.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/stage_types.h"
+
+namespace newscaster::composite {
+
+// Soft mask in crop pixels: 0 within inset_px of the border, then smoothstep over feather_px to 1.
+struct SoftMask {
+    double inset_px = 0.0;
+    double feather_px = 0.0;
+};
+
+// RGB (full range) -> NV12, BT.709 limited, chroma = 2x2 mean, sited between the four pixels.
+// 8-bit integer arithmetic that is exact per 2x2 block, so any even box gives the same bytes as the
+// whole picture. Width and height must be even.
+[[nodiscard]] Nv12Image rgb_to_nv12(const RgbImage& image);
+
+// Everything about one (canvas picture, crop transform) pair that does not change per frame:
+// ROI, sampling positions, mask, background in RGB and NV12. Immutable; thread-safe.
+class PastePlan {
+  public:
+    // canvas: even size. crop_to_canvas maps crop pixels to canvas pixels. Throws Error(bad_pack)
+    // when the transform is singular or nothing of the crop falls on the canvas.
+    PastePlan(const RgbImage& canvas, const Affine& crop_to_canvas, int crop_size,
+              const SoftMask& mask);
+    ~PastePlan();
+    PastePlan(PastePlan&&) noexcept;
+    PastePlan& operator=(PastePlan&&) noexcept;
+
+    [[nodiscard]] const Box& roi() const;  // every pasted pixel; all edges multiples of 16 (or the
+                                           // canvas edge where the canvas is not)
+    [[nodiscard]] const Nv12Image& background() const;
+
+    // Pastes planar RGB f32 [3, crop, crop] (0..1, clamped) into the ROI of an NV12 picture of the
+    // canvas size; pixels outside the ROI are not touched. Same bytes on every CPU.
+    void paste(std::span<const float> crop, uint8_t* y, int y_stride, uint8_t* uv,
+               int uv_stride) const;
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+// Instruction sets the kernels were built for and this CPU has, best first: "avx512", "avx2",
+// "baseline". Tests run each against the others.
+[[nodiscard]] std::vector<std::string> available_kernels();
+
+}  // namespace newscaster::composite

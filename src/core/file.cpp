@@ -1,0 +1,186 @@
+#include "core/file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <openssl/evp.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "newscaster/error.h"
+
+namespace newscaster {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string reason(int error_number) {
+    return std::generic_category().message(error_number);
+}
+
+class Sha256 {
+  public:
+    Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
+        if (!context_ || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1) {
+            throw Error(ErrorCode::runtime, "SHA-256 is not available in the crypto library");
+        }
+    }
+    void update(const void* data, size_t size) { EVP_DigestUpdate(context_.get(), data, size); }
+    std::string hex() {
+        std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+        unsigned int length = 0;
+        EVP_DigestFinal_ex(context_.get(), digest.data(), &length);
+        std::string text;
+        text.reserve(2UL * length);
+        for (unsigned int i = 0; i < length; ++i) text += fmt::format("{:02x}", digest[i]);
+        return text;
+    }
+
+  private:
+    std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
+};
+
+std::ifstream open_for_reading(const fs::path& file) {
+    std::error_code ignored;
+    if (fs::is_directory(file, ignored)) {
+        throw Error(ErrorCode::io, fmt::format("{}: is a folder, a file is wanted", file.string()));
+    }
+    errno = 0;
+    std::ifstream stream(file, std::ios::binary);
+    if (!stream) {
+        throw Error(ErrorCode::io, fmt::format("{}: cannot be read: {}", file.string(),
+                                               reason(errno != 0 ? errno : EIO)));
+    }
+    return stream;
+}
+
+template <typename Container>
+Container read_whole(const fs::path& file, uint64_t limit_bytes) {
+    std::ifstream stream = open_for_reading(file);
+    stream.seekg(0, std::ios::end);
+    const auto size = static_cast<int64_t>(stream.tellg());
+    if (size < 0) throw Error(ErrorCode::io, fmt::format("{}: cannot be read", file.string()));
+    if (static_cast<uint64_t>(size) > limit_bytes) {
+        throw Error(ErrorCode::io, fmt::format("{}: {} bytes, more than the limit of {}",
+                                               file.string(), size, limit_bytes));
+    }
+    stream.seekg(0);
+    Container bytes;
+    bytes.resize(static_cast<size_t>(size));
+    stream.read(reinterpret_cast<char*>(bytes.data()), size);
+    if (stream.gcount() != size) {
+        throw Error(ErrorCode::io,
+                    fmt::format("{}: read {} of {} bytes", file.string(), stream.gcount(), size));
+    }
+    return bytes;
+}
+
+}  // namespace
+
+std::vector<std::byte> read_file(const fs::path& file, uint64_t limit_bytes) {
+    return read_whole<std::vector<std::byte>>(file, limit_bytes);
+}
+
+std::string read_text(const fs::path& file, uint64_t limit_bytes) {
+    return read_whole<std::string>(file, limit_bytes);
+}
+
+std::string sha256_hex(std::span<const std::byte> bytes) {
+    Sha256 hash;
+    hash.update(bytes.data(), bytes.size());
+    return hash.hex();
+}
+
+std::string sha256_hex(std::string_view text) {
+    return sha256_hex(std::as_bytes(std::span(text.data(), text.size())));
+}
+
+std::string sha256_of_file(const fs::path& file) {
+    std::ifstream stream = open_for_reading(file);
+    Sha256 hash;
+    std::vector<char> block(1U << 20U);
+    while (stream) {
+        stream.read(block.data(), static_cast<std::streamsize>(block.size()));
+        hash.update(block.data(), static_cast<size_t>(stream.gcount()));
+    }
+    if (stream.bad()) throw Error(ErrorCode::io, fmt::format("{}: read failed", file.string()));
+    return hash.hex();
+}
+
+AtomicFile::AtomicFile(fs::path final_path) : final_(std::move(final_path)) {
+    static std::atomic<unsigned> counter{0};  // unique names within the process
+    std::error_code error;
+    if (fs::is_directory(final_, error)) {
+        throw Error(ErrorCode::io,
+                    fmt::format("{}: is a folder, a file name is wanted", final_.string()));
+    }
+    const fs::path folder = final_.has_parent_path() ? final_.parent_path() : fs::path(".");
+    fs::create_directories(folder, error);
+    if (error && !fs::is_directory(folder)) {
+        throw Error(ErrorCode::io,
+                    fmt::format("{}: folder cannot be made: {}", folder.string(), error.message()));
+    }
+    temporary_ = folder / fmt::format(".{}.{}.{}.part{}", final_.filename().string(), ::getpid(),
+                                      counter.fetch_add(1), final_.extension().string());
+    const int fd = ::open(temporary_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        throw Error(ErrorCode::io,
+                    fmt::format("{}: cannot be written: {}", final_.string(), reason(errno)));
+    }
+    ::close(fd);
+}
+
+AtomicFile::~AtomicFile() {
+    if (committed_) return;
+    std::error_code ignored;
+    fs::remove(temporary_, ignored);
+}
+
+void AtomicFile::commit() {
+    std::error_code error;
+    fs::rename(temporary_, final_, error);
+    if (error) {
+        throw Error(ErrorCode::io,
+                    fmt::format("{}: cannot be written: {}", final_.string(), error.message()));
+    }
+    committed_ = true;
+}
+
+void write_file_atomic(const fs::path& file, std::span<const std::byte> bytes) {
+    AtomicFile target(file);
+    std::ofstream stream(target.temporary(), std::ios::binary | std::ios::trunc);
+    stream.write(reinterpret_cast<const char*>(bytes.data()),
+                 static_cast<std::streamsize>(bytes.size()));
+    stream.close();
+    if (!stream) {
+        throw Error(ErrorCode::io, fmt::format("{}: cannot be written: {}", file.string(),
+                                               reason(errno != 0 ? errno : EIO)));
+    }
+    target.commit();
+}
+
+void write_text_atomic(const fs::path& file, std::string_view text) {
+    write_file_atomic(file, std::as_bytes(std::span(text.data(), text.size())));
+}
+
+fs::path default_cache_dir() {
+    const auto variable = [](const char* name) {
+        const char* value = std::getenv(name);
+        return std::string(value != nullptr ? value : "");
+    };
+    if (auto own = variable("NEWSCASTER_CACHE"); !own.empty()) return own;
+    if (auto xdg = variable("XDG_CACHE_HOME"); !xdg.empty()) return fs::path(xdg) / "newscaster";
+    if (auto home = variable("HOME"); !home.empty()) return fs::path(home) / ".cache/newscaster";
+    return fs::temp_directory_path() / "newscaster-cache";
+}
+
+}  // namespace newscaster

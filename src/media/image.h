@@ -1,0 +1,16 @@
+// Still pictures through libav (PNG, JPEG, WebP, ...): the content decides the format.
+#pragma once
+
+#include <filesystem>
+
+#include "core/stage_types.h"
+
+namespace newscaster::media {
+
+// Decodes one picture to 8-bit RGB. Throws Error(io) or Error(bad_input) naming the file.
+[[nodiscard]] RgbImage read_image(const std::filesystem::path& file);
+
+// PNG, written atomically. Throws Error(io).
+void write_png(const std::filesystem::path& file, const RgbImage& image);
+
+}  // namespace newscaster::media

@@ -1,0 +1,44 @@
+// Features -> motion: condition rows, DDIM sampling of overlapping windows, fusion, clip,
+// smoothing.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/stage_types.h"
+#include "device/device.h"
+#include "pack/pack.h"
+
+namespace newscaster::motion {
+
+struct MotionOptions {
+    std::optional<int64_t> steps;  // DDIM steps; default: the manifest's
+    uint64_t seed = 0;
+    std::string emotion;  // label of the pack's emotion condition; empty = its default
+};
+
+// Streams feature blocks into motion blocks. Deterministic for (features, options). The rows do not
+// depend on how the features were split. Use from one thread at a time.
+class MotionGenerator {
+  public:
+    // silence_row pads the last window. Throws Error(bad_input) for options out of range.
+    MotionGenerator(const pack::Pack& pack, device::Device& device, device::Graph& graph,
+                    const MotionOptions& options, std::vector<float> silence_row);
+    ~MotionGenerator();
+
+    // Adds features; returns the motion rows that are final (fused, denormalised, clipped,
+    // smoothed), in order.
+    std::vector<MotionBlock> push(const FeatureBlock& features);
+
+    // No more features: returns the rest, so that rows out == feature rows in.
+    std::vector<MotionBlock> finish();
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace newscaster::motion

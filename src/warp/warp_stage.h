@@ -1,0 +1,42 @@
+// The warp: source features + keypoints -> what the decoder draws from, by the pack's warp graph.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/stage_types.h"
+#include "device/device.h"
+#include "pack/manifest.h"
+
+namespace newscaster::warp {
+
+// Avatar tensors on the device, one set per source frame; shared by all renderers, read-only.
+using SourceTensors = std::vector<std::map<std::string, device::BufferPtr>>;
+
+// One warp context. Use from one thread at a time; make one per concurrent frame.
+class WarpStage {
+  public:
+    // sources must outlive the stage. Throws Error(bad_pack) when an input is neither a keypoint
+    // tensor nor an avatar tensor.
+    WarpStage(const pack::GraphSpec& spec, device::Device& device, device::Graph& graph,
+              const SourceTensors& sources);
+
+    // Enqueues the warp of one frame.
+    void run(const DrivingFrame& frame, device::Stream& stream);
+
+    // Output buffers by tensor name, the same objects for every run: bind them once downstream.
+    [[nodiscard]] std::map<std::string, device::BufferPtr> outputs();
+
+  private:
+    void bind_source(int64_t source_frame);
+
+    const pack::GraphSpec& spec_;
+    const SourceTensors& sources_;
+    std::unique_ptr<device::Session> session_;
+    device::BufferPtr driving_;
+    int64_t bound_source_ = -1;
+};
+
+}  // namespace newscaster::warp
