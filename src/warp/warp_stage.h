@@ -18,12 +18,13 @@ using SourceTensors = std::vector<std::map<std::string, device::BufferPtr>>;
 // One warp context. Use from one thread at a time; make one per concurrent frame.
 class WarpStage {
   public:
-    // sources must outlive the stage. Throws Error(bad_pack) when an input is neither a keypoint
-    // tensor nor an avatar tensor.
+    // spec, device and sources must outlive the stage. Throws Error(bad_pack) when an input is
+    // neither the driving keypoints nor a tensor that every source frame has.
     WarpStage(const pack::GraphSpec& spec, device::Device& device, device::Graph& graph,
               const SourceTensors& sources);
 
-    // Enqueues the warp of one frame.
+    // Enqueues the warp of one frame. The previous frame must be finished (DecodeStage::run waits
+    // for it). Throws Error(runtime) when the frame's keypoints or source frame do not fit.
     void run(const DrivingFrame& frame, device::Stream& stream);
 
     // Output buffers by tensor name, the same objects for every run: bind them once downstream.
@@ -32,10 +33,13 @@ class WarpStage {
   private:
     void bind_source(int64_t source_frame);
 
-    const pack::GraphSpec& spec_;
+    device::Device& device_;
     const SourceTensors& sources_;
     std::unique_ptr<device::Session> session_;
+    device::BufferPtr driving_host_;  // written by the CPU, copied to driving_
     device::BufferPtr driving_;
+    std::vector<std::string> source_inputs_;
+    std::vector<std::string> output_names_;
     int64_t bound_source_ = -1;
 };
 

@@ -1,0 +1,94 @@
+#include "device/device.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "device/openvino/openvino_device.h"
+#include "newscaster/error.h"
+
+namespace newscaster::device {
+
+namespace {
+
+constexpr std::array<std::pair<Precision, std::string_view>, 5> kPrecisions{
+    {{Precision::f32, "f32"},
+     {Precision::f16, "f16"},
+     {Precision::bf16, "bf16"},
+     {Precision::int8, "int8"},
+     {Precision::fp8, "fp8"}}};
+
+struct Provider {
+    std::string_view name;
+    std::unique_ptr<Device> (*open)(const DeviceOptions& options);
+};
+
+// Best first.
+constexpr std::array<Provider, 1> kProviders{{{"cpu", &open_openvino_device}}};
+
+}  // namespace
+
+std::string_view name_of(Precision precision) {
+    for (const auto& [value, name] : kPrecisions) {
+        if (value == precision) return name;
+    }
+    throw Error(ErrorCode::runtime, "unknown precision value");
+}
+
+Precision precision_from_name(std::string_view name) {
+    for (const auto& [value, known] : kPrecisions) {
+        if (known == name) return value;
+    }
+    throw Error(ErrorCode::bad_input,
+                fmt::format("precision: found '{}', wanted f32, f16, bf16, int8 or fp8", name));
+}
+
+size_t Buffer::bytes() const {
+    return static_cast<size_t>(element_count(info_.shape)) * size_of(info_.dtype);
+}
+
+std::span<float> Buffer::host_f32() {
+    if (info_.dtype != DType::f32 || host_data() == nullptr) {
+        throw Error(ErrorCode::runtime,
+                    fmt::format("buffer '{}': found {} in {} memory, wanted f32 in host memory",
+                                info_.name, newscaster::name_of(info_.dtype),
+                                location_ == Location::device ? "device" : "host"));
+    }
+    return {reinterpret_cast<float*>(host_data()), bytes() / sizeof(float)};
+}
+
+std::vector<std::string> provider_names() {
+    std::vector<std::string> names;
+    for (const auto& provider : kProviders) names.emplace_back(provider.name);
+    return names;
+}
+
+std::unique_ptr<Device> open_device(const std::string& provider, const DeviceOptions& options) {
+    for (const auto& known : kProviders) {
+        if (known.name == provider) return known.open(options);
+    }
+    throw Error(ErrorCode::device_unavailable,
+                fmt::format("device: found '{}', wanted one of: {}", provider,
+                            fmt::join(provider_names(), ", ")));
+}
+
+BufferPtr upload(Device& device, Stream& stream, const std::string& name, const Tensor& tensor) {
+    const Tensor values = tensor.to_f32();
+    const TensorInfo info{name, DType::f32, values.shape()};
+    BufferPtr target = device.allocate(info, Location::device);
+    if (values.bytes() == 0) return target;
+    if (target->host_data() != nullptr) {
+        std::memcpy(target->host_data(), values.data(), values.bytes());
+        return target;
+    }
+    const BufferPtr staging = device.allocate(info, Location::pinned);
+    std::memcpy(staging->host_data(), values.data(), values.bytes());
+    device.copy(*staging, *target, stream);
+    stream.synchronize();  // the staging buffer dies here
+    return target;
+}
+
+}  // namespace newscaster::device
