@@ -1,0 +1,223 @@
+#include "media/image.h"
+
+#include <fmt/format.h>
+
+extern "C" {
+#include <libavutil/dict.h>
+#include <libavutil/imgutils.h>
+#include <libavutil/pixdesc.h>
+}
+
+#include <array>
+#include <cstdlib>
+#include <new>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "core/file.h"
+#include "media/input.h"
+#include "newscaster/error.h"
+
+namespace newscaster::media {
+
+namespace {
+
+constexpr int64_t kMaxPixels = 16384LL * 16384LL;
+
+[[noreturn]] void fail(const std::string& name, int reason) {
+    throw Error(ErrorCode::bad_input,
+                fmt::format("{}: the picture cannot be decoded: {}", name, av_reason(reason)));
+}
+
+AvCodecPtr open_decoder(const AVStream& stream, const std::string& name) {
+    const AVCodec* codec = avcodec_find_decoder(stream.codecpar->codec_id);
+    if (codec == nullptr) {
+        throw Error(ErrorCode::bad_input, fmt::format("{}: picture codec {} is not supported", name,
+                                                      avcodec_get_name(stream.codecpar->codec_id)));
+    }
+    AvCodecPtr decoder(avcodec_alloc_context3(codec));
+    if (!decoder) throw std::bad_alloc();
+    int result = avcodec_parameters_to_context(decoder.get(), stream.codecpar);
+    decoder->thread_count = 1;
+    decoder->max_pixels = kMaxPixels;
+    if (result >= 0) result = avcodec_open2(decoder.get(), codec, nullptr);
+    if (result < 0) fail(name, result);
+    return decoder;
+}
+
+AvFramePtr decode_first(Input& input, const std::string& name) {
+    const int index =
+        av_find_best_stream(input.format.get(), AVMEDIA_TYPE_VIDEO, -1, -1, nullptr, 0);
+    if (index < 0) {
+        throw Error(ErrorCode::bad_input, fmt::format("{}: holds no picture", name));
+    }
+    const AvCodecPtr decoder = open_decoder(*input.format->streams[index], name);
+    const AvPacketPtr packet = make_packet();
+    AvFramePtr frame = make_frame();
+    bool more = true;
+    while (more) {
+        av_packet_unref(packet.get());
+        more = av_read_frame(input.format.get(), packet.get()) >= 0;
+        if (more && packet->stream_index != index) continue;
+        int result = avcodec_send_packet(decoder.get(), more ? packet.get() : nullptr);
+        if (result < 0) fail(name, result);
+        result = avcodec_receive_frame(decoder.get(), frame.get());
+        if (result >= 0) return frame;
+        if (result != AVERROR(EAGAIN)) fail(name, result);
+    }
+    fail(name, AVERROR_INVALIDDATA);
+}
+
+struct PixelLayout {
+    AVPixelFormat format;
+    bool full_range;
+    bool rgb;
+    bool alpha;
+};
+
+// The "J" formats of old mean full range; swscale wants the plain format and the range apart.
+PixelLayout layout_of(const AVFrame& frame) {
+    auto format = static_cast<AVPixelFormat>(frame.format);
+    bool full = frame.color_range == AVCOL_RANGE_JPEG;
+    constexpr std::array<std::pair<AVPixelFormat, AVPixelFormat>, 5> kOldNames{
+        {{AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUV420P},
+         {AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUV422P},
+         {AV_PIX_FMT_YUVJ444P, AV_PIX_FMT_YUV444P},
+         {AV_PIX_FMT_YUVJ440P, AV_PIX_FMT_YUV440P},
+         {AV_PIX_FMT_YUVJ411P, AV_PIX_FMT_YUV411P}}};
+    for (const auto& [old_name, plain] : kOldNames) {
+        if (format != old_name) continue;
+        format = plain;
+        full = true;
+    }
+    const AVPixFmtDescriptor* descriptor = av_pix_fmt_desc_get(format);
+    const bool palette = (descriptor->flags & AV_PIX_FMT_FLAG_PAL) != 0;
+    const bool rgb = palette || (descriptor->flags & AV_PIX_FMT_FLAG_RGB) != 0;
+    const bool grey = descriptor->nb_components <= 2;
+    const bool alpha = palette || (descriptor->flags & AV_PIX_FMT_FLAG_ALPHA) != 0;
+    return {format, full || rgb || (grey && frame.color_range != AVCOL_RANGE_MPEG), rgb, alpha};
+}
+
+// 8-bit interleaved pixels, 3 or 4 bytes each, rows without gaps.
+std::vector<uint8_t> convert(const AVFrame& frame, const PixelLayout& layout) {
+    const AVPixelFormat target = layout.alpha ? AV_PIX_FMT_RGBA : AV_PIX_FMT_RGB24;
+    const SwsPtr scaler(sws_getContext(
+        frame.width, frame.height, layout.format, frame.width, frame.height, target,
+        SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP | SWS_BITEXACT,
+        nullptr, nullptr, nullptr));
+    if (!scaler) throw std::bad_alloc();
+    // Pictures that name no matrix are JFIF-like: BT.601.
+    const int matrix =
+        frame.colorspace == AVCOL_SPC_UNSPECIFIED || frame.colorspace == AVCOL_SPC_RGB
+            ? SWS_CS_ITU601
+            : static_cast<int>(frame.colorspace);
+    const int* coefficients = sws_getCoefficients(matrix);
+    // Fails for RGB sources, which need no matrix.
+    sws_setColorspaceDetails(scaler.get(), coefficients, layout.full_range ? 1 : 0,
+                             sws_getCoefficients(SWS_CS_ITU601), 1, 0, 1 << 16, 1 << 16);
+    const int stride = frame.width * (layout.alpha ? 4 : 3);
+    std::vector<uint8_t> pixels(static_cast<size_t>(stride) * static_cast<size_t>(frame.height));
+    std::array<uint8_t*, 4> planes{pixels.data(), nullptr, nullptr, nullptr};
+    const std::array<int, 4> strides{stride, 0, 0, 0};
+    sws_scale(scaler.get(), frame.data, frame.linesize, 0, frame.height, planes.data(),
+              strides.data());
+    return pixels;
+}
+
+std::vector<uint8_t> blend_over_white(const std::vector<uint8_t>& rgba) {
+    std::vector<uint8_t> rgb(rgba.size() / 4 * 3);
+    for (size_t i = 0; i < rgba.size() / 4; ++i) {
+        const int alpha = rgba[4 * i + 3];
+        for (size_t c = 0; c < 3; ++c) {
+            const int value = rgba[4 * i + c] * alpha + 255 * (255 - alpha);
+            rgb[3 * i + c] = static_cast<uint8_t>((value + 127) / 255);
+        }
+    }
+    return rgb;
+}
+
+// EXIF orientation, 1 (upright) to 8.
+int orientation_of(const AVFrame& frame) {
+    const AVDictionaryEntry* entry = av_dict_get(frame.metadata, "Orientation", nullptr, 0);
+    const int value = entry != nullptr ? std::atoi(entry->value) : 1;
+    return value >= 1 && value <= 8 ? value : 1;
+}
+
+RgbImage make_upright(RgbImage image, int orientation) {
+    if (orientation == 1) return image;
+    const bool turned = orientation >= 5;  // rows and columns change places
+    const bool mirror_x =
+        orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
+    const bool mirror_y =
+        orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+    RgbImage upright{turned ? image.height : image.width, turned ? image.width : image.height, {}};
+    upright.pixels.resize(image.pixels.size());
+    for (int y = 0; y < upright.height; ++y) {
+        for (int x = 0; x < upright.width; ++x) {
+            int sx = turned ? y : x;
+            int sy = turned ? x : y;
+            if (mirror_x) sx = image.width - 1 - sx;
+            if (mirror_y) sy = image.height - 1 - sy;
+            const auto from = 3 * (static_cast<size_t>(sy) * static_cast<size_t>(image.width) +
+                                   static_cast<size_t>(sx));
+            const auto to = 3 * (static_cast<size_t>(y) * static_cast<size_t>(upright.width) +
+                                 static_cast<size_t>(x));
+            for (size_t c = 0; c < 3; ++c) upright.pixels[to + c] = image.pixels[from + c];
+        }
+    }
+    return upright;
+}
+
+}  // namespace
+
+RgbImage read_image(const std::filesystem::path& file) {
+    const std::string name = file.string();
+    Input input = open_input(name, "a picture");
+    const AvFramePtr frame = decode_first(input, name);
+    const PixelLayout layout = layout_of(*frame);
+    RgbImage image{frame->width, frame->height, convert(*frame, layout)};
+    if (layout.alpha) image.pixels = blend_over_white(image.pixels);
+    return make_upright(std::move(image), orientation_of(*frame));
+}
+
+void write_png(const std::filesystem::path& file, const RgbImage& image) {
+    silence_libav();
+    const AVCodec* codec = avcodec_find_encoder(AV_CODEC_ID_PNG);
+    if (codec == nullptr) throw Error(ErrorCode::runtime, "libav here has no PNG encoder");
+    const auto row_bytes = static_cast<size_t>(image.width) * 3;
+    if (image.width <= 0 || image.height <= 0 ||
+        image.pixels.size() != row_bytes * static_cast<size_t>(image.height)) {
+        throw Error(ErrorCode::runtime,
+                    fmt::format("{}: a picture of {}x{} pixels with {} bytes cannot be written",
+                                file.string(), image.width, image.height, image.pixels.size()));
+    }
+    const AvCodecPtr encoder(avcodec_alloc_context3(codec));
+    if (!encoder) throw std::bad_alloc();
+    encoder->width = image.width;
+    encoder->height = image.height;
+    encoder->pix_fmt = AV_PIX_FMT_RGB24;
+    encoder->time_base = {1, 1};
+    encoder->thread_count = 1;
+    encoder->flags |= AV_CODEC_FLAG_BITEXACT;
+    const AvFramePtr frame = make_frame();
+    frame->format = AV_PIX_FMT_RGB24;
+    frame->width = image.width;
+    frame->height = image.height;
+    int result = av_frame_get_buffer(frame.get(), 0);
+    if (result < 0) throw std::bad_alloc();
+    av_image_copy_plane(frame->data[0], frame->linesize[0], image.pixels.data(),
+                        static_cast<int>(row_bytes), static_cast<int>(row_bytes), image.height);
+    const AvPacketPtr packet = make_packet();
+    result = avcodec_open2(encoder.get(), codec, nullptr);
+    if (result >= 0) result = avcodec_send_frame(encoder.get(), frame.get());
+    if (result >= 0) result = avcodec_receive_packet(encoder.get(), packet.get());
+    if (result < 0) {
+        throw Error(ErrorCode::runtime,
+                    fmt::format("{}: PNG encoding failed: {}", file.string(), av_reason(result)));
+    }
+    write_file_atomic(file,
+                      std::as_bytes(std::span(packet->data, static_cast<size_t>(packet->size))));
+}
+
+}  // namespace newscaster::media

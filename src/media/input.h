@@ -1,0 +1,25 @@
+// Opening a file or standard input with libav by content alone. Private to this room.
+#pragma once
+
+#include <string>
+
+#include "media/av_ptr.h"
+
+namespace newscaster::media {
+
+// An opened container. `format` must go before `io`: it reads through it.
+struct Input {
+    AvIoPtr io;
+    InputFormatPtr format;
+};
+
+// path: a file, or "-" for standard input (not seekable). The name is never shown to libav's
+// format detection and the content cannot make libav open anything else (playlists, references).
+// `what` completes "is not ...": "a sound file". Throws Error(io) when it cannot be read,
+// Error(bad_input) when the content is no known format.
+[[nodiscard]] Input open_input(const std::string& path, const std::string& what);
+
+// "standard input" for "-", else the path; how messages name the input.
+[[nodiscard]] std::string display_name(const std::string& path);
+
+}  // namespace newscaster::media
