@@ -48,8 +48,9 @@ void Resampler::process(std::span<const float> interleaved, std::vector<float>& 
         frames_out_ += static_cast<int64_t>(interleaved.size() / channels_);
         return;
     }
-    size_t taken = 0;
     const size_t frames = interleaved.size() / channels_;
+    if (frames == 0) return;  // a null pointer would mean the end to soxr
+    size_t taken = 0;
     size_t made = kOutputBlock;
     while (taken < frames || made == kOutputBlock) {
         const size_t start = out.size();
