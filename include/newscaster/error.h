@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "newscaster/export.h"
+
 namespace newscaster {
 
 // What kind of failure; the value is also the exit code of the `newscaster` program.
@@ -20,7 +22,7 @@ enum class ErrorCode {
     cancelled = 130,         // the caller asked to stop
 };
 
-class Error : public std::runtime_error {
+class NEWSCASTER_EXPORT Error : public std::runtime_error {
   public:
     // message: one line, naming the file or option, the value found and the value wanted.
     Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <string>
-#include <vector>
+#include <string_view>
+
+#include "newscaster/export.h"
 
 namespace newscaster {
 
@@ -22,7 +24,8 @@ struct Rational {
 };
 
 // Number of video frames that cover `samples` of audio: ceil(samples * fps / sample_rate), exact.
-[[nodiscard]] int64_t frames_covering(int64_t samples, int64_t sample_rate_hz, Rational fps);
+[[nodiscard]] NEWSCASTER_EXPORT int64_t frames_covering(int64_t samples, int64_t sample_rate_hz,
+                                                        Rational fps);
 
 // One finished picture: NV12, BT.709, limited range. Width and height are even.
 // Immutable once handed out; the memory lives as long as any shared_ptr to it.
@@ -40,5 +43,9 @@ using VideoFramePtr = std::shared_ptr<const VideoFrame>;
 
 // How important a log line is.
 enum class LogLevel { debug, info, warning, error };
+
+// Receives log lines (without newline) from any thread; must be thread-safe. The library is silent
+// unless the caller gives one.
+using LogSink = std::function<void(LogLevel level, std::string_view line)>;
 
 }  // namespace newscaster

@@ -3,16 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <functional>
-#include <string_view>
 #include <utility>
 
 #include "newscaster/types.h"
 
 namespace newscaster {
-
-// Called from any thread; must be thread-safe. `line` has no trailing newline.
-using LogSink = std::function<void(LogLevel level, std::string_view line)>;
 
 // Cheap copyable handle that formats only when a sink is present.
 class Log {

@@ -1,0 +1,100 @@
+// newscaster pack info|verify.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "commands.h"
+#include "data_paths.h"
+#include "newscaster/error.h"
+#include "newscaster/inspect.h"
+
+namespace newscaster::cli {
+
+namespace {
+
+nlohmann::json to_json(const PackInfo& info) {
+    auto graphs = nlohmann::json::array();
+    for (const auto& graph : info.graphs) {
+        graphs.push_back({{"role", graph.role},
+                          {"file", graph.file},
+                          {"bytes", graph.bytes},
+                          {"precisions", graph.precisions},
+                          {"inputs", graph.inputs},
+                          {"outputs", graph.outputs}});
+    }
+    return {{"name", info.name},
+            {"version", info.version},
+            {"title", info.title},
+            {"license", info.license},
+            {"avatar_key", info.avatar_key},
+            {"fps", fmt::format("{}/{}", info.fps.num, info.fps.den)},
+            {"sample_rate_hz", info.sample_rate_hz},
+            {"motion_dims", info.motion_dims},
+            {"window_frames", info.window_frames},
+            {"keypoints", info.keypoints},
+            {"crop_px", info.crop_px},
+            {"default_steps", info.default_steps},
+            {"emotions", info.emotions},
+            {"graphs", graphs}};
+}
+
+int show_info(const std::string& pack, const GlobalOptions& global) {
+    const PackInfo info = describe_pack(find_data("packs", pack));
+    if (global.json) {
+        fmt::print("{}\n", to_json(info).dump(2));
+        return 0;
+    }
+    fmt::print("{} {}: {}\nlicence      {}\navatar key   {}\n", info.name, info.version, info.title,
+               info.license, info.avatar_key);
+    fmt::print("audio        {} Hz, {}/{} frames/s\n", info.sample_rate_hz, info.fps.num,
+               info.fps.den);
+    fmt::print("motion       {} dims, windows of {} frames, {} diffusion steps\n", info.motion_dims,
+               info.window_frames, info.default_steps);
+    fmt::print("renderer     {} keypoints, crop {} px\n", info.keypoints, info.crop_px);
+    if (!info.emotions.empty()) fmt::print("emotions     {}\n", fmt::join(info.emotions, ", "));
+    for (const auto& graph : info.graphs) {
+        fmt::print("\n{}  {} ({:.1f} MB, {})\n  in   {}\n  out  {}\n", graph.role, graph.file,
+                   static_cast<double>(graph.bytes) / 1e6, fmt::join(graph.precisions, ", "),
+                   fmt::join(graph.inputs, "\n       "), fmt::join(graph.outputs, "\n       "));
+    }
+    return 0;
+}
+
+int verify(const std::string& pack, const GlobalOptions& global) {
+    const auto folder = find_data("packs", pack);
+    const auto faults = verify_pack(folder);
+    if (global.json) {
+        fmt::print(
+            "{}\n",
+            nlohmann::json{{"pack", folder.string()}, {"sound", faults.empty()}, {"faults", faults}}
+                .dump(2));
+    } else if (faults.empty()) {
+        fmt::print("{}: sound\n", folder.string());
+    } else {
+        for (const auto& fault : faults) fmt::print("{}\n", fault);
+    }
+    return faults.empty() ? 0 : static_cast<int>(ErrorCode::bad_pack);
+}
+
+}  // namespace
+
+void add_pack_command(CLI::App& app, const GlobalOptions& global, Dispatch& dispatch) {
+    CLI::App* verb = app.add_subcommand("pack", "Look at a model pack");
+    verb->require_subcommand(1);
+    const auto add = [&](const char* name, const char* help, auto action) {
+        auto pack = std::make_shared<std::string>("studio");
+        CLI::App* sub = verb->add_subcommand(name, help);
+        sub->add_option("pack", *pack, "Bundled name or folder")
+            ->type_name("PACK")
+            ->capture_default_str();
+        sub->callback([pack, &global, &dispatch, action] {
+            dispatch.action = [pack, &global, action] { return action(*pack, global); };
+        });
+    };
+    add("info", "Print what a pack holds", show_info);
+    add("verify", "Check every file's hash and every graph against the manifest", verify);
+}
+
+}  // namespace newscaster::cli

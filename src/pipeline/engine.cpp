@@ -1,0 +1,126 @@
+#include "newscaster/engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "core/file.h"
+#include "pipeline/engine_impl.h"
+#include "pipeline/live_session.h"
+#include "pipeline/loaded_avatar.h"
+
+namespace newscaster {
+
+namespace {
+
+std::unique_ptr<device::Device> open_chosen_device(const EngineOptions& options, const Log& log) {
+    device::DeviceOptions device_options;
+    device_options.threads = options.threads;
+    device_options.log = log;
+    if (options.use_cache) {
+        device_options.cache_dir =
+            options.cache_dir.empty() ? default_cache_dir() : options.cache_dir;
+    }
+    const bool automatic = options.provider == "auto" || options.provider.empty();
+    return device::open_device(automatic ? device::provider_names().front() : options.provider,
+                               device_options);
+}
+
+void check_options(const EngineOptions& options) {
+    constexpr int kMaxThreads = 1024;
+    const auto check = [&](const char* name, int value) {
+        if (value < 0 || value > kMaxThreads) {
+            throw Error(ErrorCode::bad_input,
+                        fmt::format("{}: found {}, wanted 0 to {}", name, value, kMaxThreads));
+        }
+    };
+    check("threads", options.threads);
+    check("frames in flight", options.frames_in_flight);
+}
+
+std::vector<std::string> motion_channel_names(const pack::MotionSpec& motion) {
+    std::vector<std::string> names;
+    for (const auto& span : motion.layout) {
+        for (int64_t i = 0; i < span.size; ++i) {
+            if (!span.channels.empty()) {
+                names.push_back(span.channels[static_cast<size_t>(i)]);
+            } else {
+                names.push_back(span.size == 1 ? span.name : fmt::format("{}_{}", span.name, i));
+            }
+        }
+    }
+    return names;
+}
+
+EngineInfo describe(const pack::Manifest& manifest, const device::DeviceInfo& device) {
+    EngineInfo info;
+    info.pack_name = manifest.name;
+    info.pack_version = manifest.version;
+    info.provider = device.provider;
+    info.device_name = device.name;
+    info.runtime = device.runtime;
+    info.sample_rate_hz = manifest.audio.sample_rate_hz;
+    info.fps = manifest.frame_rate;
+    info.motion_channels = motion_channel_names(manifest.motion);
+    if (const auto* emotion = manifest.motion.find(pack::ConditionKind::emotion)) {
+        info.emotions = emotion->labels;
+    }
+    return info;
+}
+
+}  // namespace
+
+Engine::Impl::Impl(const EngineOptions& options)
+    : log(options.log), pack(pack::Pack::open(options.pack)) {
+    check_options(options);
+    const auto start = std::chrono::steady_clock::now();
+    device = open_chosen_device(options, log);
+    info = describe(manifest(), device->info());
+    info.threads = options.threads > 0 ? options.threads : device->info().cores;
+    info.frames_in_flight = options.frames_in_flight > 0 ? options.frames_in_flight : info.threads;
+
+    const bool automatic = options.precision == "auto" || options.precision.empty();
+    const device::Precision precision =
+        automatic ? pack.pick_precision(device->info(), {pack::role::kWarp, pack::role::kDecoder})
+                  : device::precision_from_name(options.precision);
+    info.precision = device::name_of(precision);
+
+    // The analysis graphs are a few per cent of the work and decide the lips: always f32.
+    const auto load = [&](std::string_view role, device::Precision at, int concurrency) {
+        return pack.load_graph(*device, role, at, concurrency);
+    };
+    audio_encoder = load(pack::role::kAudioEncoder, device::Precision::f32, 1);
+    motion_generator = load(pack::role::kMotionGenerator, device::Precision::f32, 1);
+    warp = load(pack::role::kWarp, precision, info.frames_in_flight);
+    decoder = load(pack::role::kDecoder, precision, info.frames_in_flight);
+
+    info.load_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    log(LogLevel::info, "engine: {} on {} ({}), {}, {} frames in flight, ready in {:.2f} s",
+        info.pack_name, info.device_name, info.runtime, info.precision, info.frames_in_flight,
+        info.load_s);
+}
+
+Engine::Engine(const EngineOptions& options) : impl_(std::make_shared<const Impl>(options)) {}
+
+const EngineInfo& Engine::info() const {
+    return impl_->info;
+}
+
+AvatarPtr Engine::load_avatar(const std::filesystem::path& folder) const {
+    return std::make_shared<const pipeline::LoadedAvatar>(impl_, folder);
+}
+
+std::unique_ptr<Session> Engine::open_session(AvatarPtr avatar, const SessionOptions& options,
+                                              SessionCallbacks callbacks) const {
+    auto loaded = std::dynamic_pointer_cast<const pipeline::LoadedAvatar>(avatar);
+    if (!loaded || loaded->engine() != impl_.get()) {
+        throw Error(ErrorCode::bad_input, "the avatar was not loaded by this engine");
+    }
+    return std::make_unique<pipeline::LiveSession>(impl_, std::move(loaded), options,
+                                                   std::move(callbacks));
+}
+
+}  // namespace newscaster

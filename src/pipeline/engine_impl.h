@@ -1,0 +1,29 @@
+// What an Engine owns; shared by its avatars and sessions.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "core/log.h"
+#include "device/device.h"
+#include "newscaster/engine.h"
+#include "pack/pack.h"
+
+namespace newscaster {
+
+struct Engine::Impl {
+    explicit Impl(const EngineOptions& options);
+
+    Log log;
+    EngineInfo info;
+    std::unique_ptr<device::Device> device;
+    pack::Pack pack;
+    std::unique_ptr<device::Graph> audio_encoder;
+    std::unique_ptr<device::Graph> motion_generator;
+    std::unique_ptr<device::Graph> warp;
+    std::unique_ptr<device::Graph> decoder;
+
+    [[nodiscard]] const pack::Manifest& manifest() const { return pack.manifest(); }
+};
+
+}  // namespace newscaster

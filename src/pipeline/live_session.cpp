@@ -1,0 +1,279 @@
+#include "pipeline/live_session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "avatar/avatar.h"
+#include "decode/decode_stage.h"
+#include "features/feature_streamer.h"
+#include "motion/motion_generator.h"
+#include "warp/warp_stage.h"
+
+namespace newscaster::pipeline {
+
+namespace {
+
+constexpr size_t kAudioQueueChunks = 16;  // chunks are one video frame long: 0.64 s at 25 fps
+constexpr int64_t kFramesAhead = 4;       // finished frames waiting for delivery, per worker
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+// Everything between samples and keypoints; lives on the analysis thread.
+class LiveSession::Analysis {
+  public:
+    Analysis(LiveSession& session, const SessionOptions& options)
+        : session_(session),
+          features_(session.engine_->manifest(), *session.engine_->device,
+                    *session.engine_->audio_encoder),
+          motion_(session.engine_->pack, *session.engine_->device,
+                  *session.engine_->motion_generator, motion_options(session, options),
+                  features_.silence_row()) {}
+
+    template <typename Work>
+    static auto timed(StageMeter& meter, Work work) {
+        const StageMeter::Scope scope(meter);
+        return work();
+    }
+
+    // False when the session stops.
+    bool add(const AudioChunk& chunk) {
+        return forward(
+            timed(session_.features_meter_, [&] { return features_.push(chunk.samples); }));
+    }
+
+    bool end(int64_t total_frames) {
+        auto rest = timed(session_.features_meter_, [&] { return features_.finish(total_frames); });
+        return forward(rest) &&
+               emit(timed(session_.motion_meter_, [&] { return motion_.finish(); }));
+    }
+
+  private:
+    static motion::MotionOptions motion_options(const LiveSession& session,
+                                                const SessionOptions& options) {
+        const auto& diffusion = session.engine_->manifest().motion.diffusion;
+        motion::MotionOptions motion;
+        motion.steps = options.steps;
+        motion.seed = options.seed.value_or(diffusion.default_seed);
+        motion.emotion = options.emotion;
+        return motion;
+    }
+
+    bool forward(const std::vector<FeatureBlock>& blocks) {
+        return std::all_of(blocks.begin(), blocks.end(), [&](const FeatureBlock& block) {
+            return emit(timed(session_.motion_meter_, [&] { return motion_.push(block); }));
+        });
+    }
+
+    bool emit(const std::vector<MotionBlock>& blocks) {
+        for (const auto& block : blocks) {
+            for (int64_t i = 0; i < block.rows.dim(0); ++i) {
+                if (!emit_row(block.first_frame + i, block.rows.row(i))) return false;
+            }
+        }
+        return true;
+    }
+
+    bool emit_row(int64_t index, std::span<const float> motion) {
+        if (session_.callbacks_.on_motion) session_.callbacks_.on_motion(index, motion);
+        DrivingFrame job;
+        job.index = index;
+        job.source_frame = avatar::mirror_loop(index, session_.avatar_->source_frames());
+        job.keypoints = session_.avatar_->composer().driving_keypoints(motion, job.source_frame);
+        return session_.jobs_.push(std::move(job), session_.stop_.get_token());
+    }
+
+    LiveSession& session_;
+    features::FeatureStreamer features_;
+    motion::MotionGenerator motion_;
+};
+
+LiveSession::LiveSession(std::shared_ptr<const Engine::Impl> engine,
+                         std::shared_ptr<const LoadedAvatar> avatar, const SessionOptions& options,
+                         SessionCallbacks callbacks)
+    : engine_(std::move(engine)),
+      avatar_(std::move(avatar)),
+      callbacks_(std::move(callbacks)),
+      opened_(Clock::now()),
+      features_meter_("features", opened_),
+      motion_meter_("motion", opened_),
+      warp_meter_("warp", opened_),
+      decode_meter_("decode", opened_),
+      composite_meter_("composite", opened_),
+      deliver_meter_("deliver", opened_),
+      audio_(kAudioQueueChunks),
+      jobs_(static_cast<size_t>(engine_->manifest().motion.window_frames)),
+      finished_(kFramesAhead * engine_->info.frames_in_flight),
+      pool_(avatar_->width(), avatar_->height(), engine_->info.fps) {
+    if (!callbacks_.on_frame) {
+        throw Error(ErrorCode::bad_input, "a session needs an on_frame callback");
+    }
+    start_threads(std::make_unique<Analysis>(*this, options));
+}
+
+LiveSession::~LiveSession() {
+    cancel();
+    threads_.clear();
+}
+
+void LiveSession::start_threads(std::unique_ptr<Analysis> analysis) {
+    threads_.emplace_back(
+        [this, owned = std::move(analysis)] { guarded("analysis", [&] { analyse(*owned); }); });
+    for (int i = 0; i < engine_->info.frames_in_flight; ++i) {
+        threads_.emplace_back([this] { guarded("render", [this] { render(); }); });
+    }
+    threads_.emplace_back([this] { guarded("deliver", [this] { deliver(); }); });
+}
+
+void LiveSession::analyse(Analysis& analysis) {
+    const auto stop = stop_.get_token();
+    int64_t samples = 0;
+    while (auto chunk = audio_.pop(stop)) {
+        samples += static_cast<int64_t>(chunk->samples.size());
+        if (!analysis.add(*chunk)) return;
+    }
+    if (stop.stop_requested()) return;
+    const int64_t total = frames_covering(samples, engine_->info.sample_rate_hz, engine_->info.fps);
+    finished_.finish(total);
+    if (total > 0 && !analysis.end(total)) return;
+    jobs_.close();
+}
+
+void LiveSession::render() {
+    const auto& manifest = engine_->manifest();
+    auto& device = *engine_->device;
+    const auto stream = device.make_stream();
+    warp::WarpStage warp(manifest.graph(pack::role::kWarp), device, *engine_->warp,
+                         avatar_->sources());
+    decode::DecodeStage decoder(manifest.graph(pack::role::kDecoder), device, *engine_->decoder,
+                                avatar_->sources(), warp.outputs());
+    const auto stop = stop_.get_token();
+    while (const auto job = jobs_.pop(stop)) {
+        {
+            const StageMeter::Scope scope(warp_meter_);
+            warp.run(*job, *stream);
+        }
+        std::span<const float> crop;
+        {
+            const StageMeter::Scope scope(decode_meter_);
+            crop = decoder.run(*job, *stream);
+        }
+        VideoFramePtr frame;
+        {
+            const StageMeter::Scope scope(composite_meter_);
+            const auto& plan = avatar_->plan(job->source_frame);
+            auto slot = pool_.acquire(job->source_frame, plan.background());
+            plan.paste(crop, slot.y(), slot.stride(), slot.uv(), slot.stride());
+            frame = pool_.publish(std::move(slot), job->index);
+        }
+        if (!finished_.push(job->index, std::move(frame), stop)) return;
+    }
+}
+
+void LiveSession::deliver() {
+    const auto stop = stop_.get_token();
+    while (auto frame = finished_.pop(stop)) {
+        bool go_on = false;
+        {
+            const StageMeter::Scope scope(deliver_meter_);
+            go_on = callbacks_.on_frame(*frame);
+        }
+        if (!go_on) {
+            cancel();
+            return;
+        }
+        const std::lock_guard lock(progress_mutex_);
+        ++delivered_;
+        if (!first_frame_s_) first_frame_s_ = seconds_since(opened_);
+    }
+    const std::lock_guard lock(progress_mutex_);
+    finished_s_ = seconds_since(opened_);
+}
+
+void LiveSession::push_audio(std::span<const float> samples) {
+    if (closed_) throw Error(ErrorCode::bad_input, "push_audio after close");
+    const auto bad = std::find_if(samples.begin(), samples.end(),
+                                  [](float value) { return !std::isfinite(value); });
+    if (bad != samples.end()) {
+        throw Error(ErrorCode::bad_input, fmt::format("sample {} is not a finite number",
+                                                      samples_pushed_ + (bad - samples.begin())));
+    }
+    const auto chunk_samples = static_cast<size_t>(engine_->manifest().audio.samples_per_frame);
+    while (!samples.empty()) {
+        const auto piece = samples.first(std::min(samples.size(), chunk_samples));
+        AudioChunk chunk{.first_sample = samples_pushed_,
+                         .samples = std::vector<float>(piece.begin(), piece.end())};
+        samples_pushed_ += static_cast<int64_t>(piece.size());
+        if (!audio_.push(std::move(chunk), stop_.get_token())) throw_failure();
+        samples = samples.subspan(piece.size());
+    }
+}
+
+void LiveSession::close() {
+    closed_ = true;
+    audio_.close();
+}
+
+void LiveSession::wait() {
+    for (auto& thread : threads_) {
+        if (thread.joinable()) thread.join();
+    }
+    const std::lock_guard lock(failure_mutex_);
+    if (failure_) std::rethrow_exception(failure_);
+    if (stop_.stop_requested()) throw Error(ErrorCode::cancelled, "the session was cancelled");
+}
+
+void LiveSession::cancel() noexcept {
+    stop_.request_stop();
+}
+
+template <typename Body>
+void LiveSession::guarded(const char* name, Body body) noexcept {
+    try {
+        body();
+    } catch (Error& error) {
+        if (error.stage().empty()) error.set_stage(name);
+        fail(std::make_exception_ptr(error));
+    } catch (const std::exception& exception) {
+        Error error(ErrorCode::runtime, exception.what());
+        error.set_stage(name);
+        fail(std::make_exception_ptr(error));
+    }
+}
+
+void LiveSession::fail(std::exception_ptr error) noexcept {
+    {
+        const std::lock_guard lock(failure_mutex_);
+        if (!failure_) failure_ = std::move(error);
+    }
+    stop_.request_stop();
+}
+
+void LiveSession::throw_failure() const {
+    const std::lock_guard lock(failure_mutex_);
+    if (failure_) std::rethrow_exception(failure_);
+    throw Error(ErrorCode::cancelled, "the session was cancelled");
+}
+
+SessionStats LiveSession::stats() const {
+    SessionStats stats;
+    {
+        const std::lock_guard lock(progress_mutex_);
+        stats.frames = delivered_;
+        stats.time_to_first_frame_s = first_frame_s_;
+        stats.wall_s = finished_s_.value_or(seconds_since(opened_));
+    }
+    for (const auto* meter : {&features_meter_, &motion_meter_, &warp_meter_, &decode_meter_,
+                              &composite_meter_, &deliver_meter_}) {
+        stats.stages.push_back(meter->stats());
+    }
+    return stats;
+}
+
+}  // namespace newscaster::pipeline

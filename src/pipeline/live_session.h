@@ -1,0 +1,88 @@
+// The order of the stages: audio -> features -> motion -> keypoints -> warp -> decode -> paste ->
+// out.
+//
+// Threads: one analysis thread (features, motion, keypoints), `frames_in_flight` render workers
+// (each draws a whole frame: warp, decode, paste), one delivery thread. Bounded queues between them
+// hold back whoever is ahead; the first error stops all.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/bounded_queue.h"
+#include "core/stage_types.h"
+#include "newscaster/engine.h"
+#include "pipeline/engine_impl.h"
+#include "pipeline/frame_pool.h"
+#include "pipeline/loaded_avatar.h"
+#include "pipeline/ordered_queue.h"
+#include "pipeline/stage_meter.h"
+
+namespace newscaster::pipeline {
+
+class LiveSession final : public Session {
+  public:
+    LiveSession(std::shared_ptr<const Engine::Impl> engine,
+                std::shared_ptr<const LoadedAvatar> avatar, const SessionOptions& options,
+                SessionCallbacks callbacks);
+    LiveSession(const LiveSession&) = delete;
+    LiveSession& operator=(const LiveSession&) = delete;
+    ~LiveSession() override;
+
+    void push_audio(std::span<const float> samples) override;
+    void close() override;
+    void wait() override;
+    void cancel() noexcept override;
+    [[nodiscard]] SessionStats stats() const override;
+
+  private:
+    class Analysis;
+
+    void analyse(Analysis& analysis);
+    void render();
+    void deliver();
+    void start_threads(std::unique_ptr<Analysis> analysis);
+    // Runs `body` as the stage `name`: the first exception of any stage is kept and stops all.
+    template <typename Body>
+    void guarded(const char* name, Body body) noexcept;
+    void fail(std::exception_ptr error) noexcept;
+    void throw_failure() const;
+
+    const std::shared_ptr<const Engine::Impl> engine_;
+    const std::shared_ptr<const LoadedAvatar> avatar_;
+    const SessionCallbacks callbacks_;
+    const Clock::time_point opened_;
+
+    std::stop_source stop_;
+    mutable std::mutex failure_mutex_;
+    std::exception_ptr failure_;
+
+    StageMeter features_meter_;
+    StageMeter motion_meter_;
+    StageMeter warp_meter_;
+    StageMeter decode_meter_;
+    StageMeter composite_meter_;
+    StageMeter deliver_meter_;
+    mutable std::mutex progress_mutex_;
+    int64_t delivered_ = 0;
+    std::optional<double> first_frame_s_;
+    std::optional<double> finished_s_;
+
+    int64_t samples_pushed_ = 0;
+    bool closed_ = false;
+    BoundedQueue<AudioChunk> audio_;
+    BoundedQueue<DrivingFrame> jobs_;
+    OrderedQueue<VideoFramePtr> finished_;
+    FramePool pool_;
+    std::vector<std::jthread> threads_;  // last: joined before anything above goes
+};
+
+}  // namespace newscaster::pipeline

@@ -1,0 +1,48 @@
+// An avatar made ready for an engine: tensors on the device, canvases converted, paste plans.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "composite/compositor.h"
+#include "motion/composer.h"
+#include "newscaster/engine.h"
+#include "pipeline/engine_impl.h"
+#include "warp/warp_stage.h"
+
+namespace newscaster::pipeline {
+
+class LoadedAvatar final : public Avatar {
+  public:
+    LoadedAvatar(std::shared_ptr<const Engine::Impl> engine, const std::filesystem::path& folder);
+
+    [[nodiscard]] const std::string& name() const override { return name_; }
+    [[nodiscard]] int width() const override { return width_; }
+    [[nodiscard]] int height() const override { return height_; }
+    [[nodiscard]] int64_t source_frames() const override {
+        return static_cast<int64_t>(plans_.size());
+    }
+
+    [[nodiscard]] const Engine::Impl* engine() const { return engine_.get(); }
+    [[nodiscard]] const warp::SourceTensors& sources() const { return sources_; }
+    [[nodiscard]] const composite::PastePlan& plan(int64_t source) const {
+        return plans_[static_cast<size_t>(source)];
+    }
+    [[nodiscard]] const motion::Composer& composer() const { return *composer_; }
+
+  private:
+    std::shared_ptr<const Engine::Impl> engine_;
+    std::string name_;
+    int width_ = 0;
+    int height_ = 0;
+    warp::SourceTensors sources_;
+    std::vector<composite::PastePlan> plans_;
+    std::unique_ptr<motion::Composer> composer_;
+};
+
+// The manifest of the pack that the avatar was loaded for.
+[[nodiscard]] const pack::Manifest& manifest_of(const Avatar& avatar);
+
+}  // namespace newscaster::pipeline
