@@ -19,7 +19,8 @@ extern "C" void on_signal(int number) {
 void install_interrupt_handlers() {
     std::signal(SIGINT, on_signal);
     std::signal(SIGTERM, on_signal);
-    std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGPIPE, SIG_IGN);  // closed pipes and file size limits become write errors
+    std::signal(SIGXFSZ, SIG_IGN);
 }
 
 bool interrupted() {

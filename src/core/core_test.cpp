@@ -156,6 +156,7 @@ TEST(AtomicFile, AppearsOnlyOnCommit) {
 TEST(AtomicFile, SaysWhyAPlaceIsNotWritable) {
     EXPECT_THROW(AtomicFile("/proc/newscaster/out.mp4"), Error);
     EXPECT_THROW(AtomicFile(scratch("folder")), Error);
+    EXPECT_THROW(AtomicFile("/dev/null"), Error);
 }
 
 TEST(BoundedQueue, KeepsOrderBlocksAndDrains) {

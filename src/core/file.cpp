@@ -123,6 +123,12 @@ AtomicFile::AtomicFile(fs::path final_path) : final_(std::move(final_path)) {
         throw Error(ErrorCode::io,
                     fmt::format("{}: is a folder, a file name is wanted", final_.string()));
     }
+    if (fs::exists(final_, error) && !fs::is_regular_file(final_, error)) {
+        // Renaming over a device or pipe would replace it (as root even /dev/null).
+        throw Error(ErrorCode::io,
+                    fmt::format("{}: is not a regular file; \"-\" writes to standard output",
+                                final_.string()));
+    }
     const fs::path folder = final_.has_parent_path() ? final_.parent_path() : fs::path(".");
     fs::create_directories(folder, error);
     if (error && !fs::is_directory(folder)) {

@@ -23,6 +23,12 @@ double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+template <typename Work>
+auto timed(StageMeter& meter, Work work) {
+    const StageMeter::Scope scope(meter);
+    return work();
+}
+
 }  // namespace
 
 // Everything between samples and keypoints; lives on the analysis thread.
@@ -35,12 +41,6 @@ class LiveSession::Analysis {
           motion_(session.engine_->pack, *session.engine_->device,
                   *session.engine_->motion_generator, motion_options(session, options),
                   features_.silence_row()) {}
-
-    template <typename Work>
-    static auto timed(StageMeter& meter, Work work) {
-        const StageMeter::Scope scope(meter);
-        return work();
-    }
 
     // False when the session stops.
     bool add(const AudioChunk& chunk) {
@@ -155,23 +155,14 @@ void LiveSession::render() {
                                 avatar_->sources(), warp.outputs());
     const auto stop = stop_.get_token();
     while (const auto job = jobs_.pop(stop)) {
-        {
-            const StageMeter::Scope scope(warp_meter_);
-            warp.run(*job, *stream);
-        }
-        std::span<const float> crop;
-        {
-            const StageMeter::Scope scope(decode_meter_);
-            crop = decoder.run(*job, *stream);
-        }
-        VideoFramePtr frame;
-        {
-            const StageMeter::Scope scope(composite_meter_);
+        timed(warp_meter_, [&] { warp.run(*job, *stream); });
+        const auto crop = timed(decode_meter_, [&] { return decoder.run(*job, *stream); });
+        auto frame = timed(composite_meter_, [&] {
             const auto& plan = avatar_->plan(job->source_frame);
             auto slot = pool_.acquire(job->source_frame, plan.background());
             plan.paste(crop, slot.y(), slot.stride(), slot.uv(), slot.stride());
-            frame = pool_.publish(std::move(slot), job->index);
-        }
+            return pool_.publish(std::move(slot), job->index);
+        });
         if (!finished_.push(job->index, std::move(frame), stop)) return;
     }
 }
@@ -179,12 +170,7 @@ void LiveSession::render() {
 void LiveSession::deliver() {
     const auto stop = stop_.get_token();
     while (auto frame = finished_.pop(stop)) {
-        bool go_on = false;
-        {
-            const StageMeter::Scope scope(deliver_meter_);
-            go_on = callbacks_.on_frame(*frame);
-        }
-        if (!go_on) {
+        if (!timed(deliver_meter_, [&] { return callbacks_.on_frame(*frame); })) {
             cancel();
             return;
         }
