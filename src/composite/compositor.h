@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/stage_types.h"
@@ -19,17 +20,19 @@ struct SoftMask {
 
 // RGB (full range) -> NV12, BT.709 limited, chroma = 2x2 mean, sited between the four pixels.
 // 8-bit integer arithmetic that is exact per 2x2 block, so any even box gives the same bytes as the
-// whole picture. Width and height must be even.
-[[nodiscard]] Nv12Image rgb_to_nv12(const RgbImage& image);
+// whole picture; within one level of the real-valued conversion. Throws Error(bad_input) unless
+// width and height are even. kernel: one of available_kernels(), empty = the best.
+[[nodiscard]] Nv12Image rgb_to_nv12(const RgbImage& image, std::string_view kernel = {});
 
 // Everything about one (canvas picture, crop transform) pair that does not change per frame:
 // ROI, sampling positions, mask, background in RGB and NV12. Immutable; thread-safe.
 class PastePlan {
   public:
-    // canvas: even size. crop_to_canvas maps crop pixels to canvas pixels. Throws Error(bad_pack)
-    // when the transform is singular or nothing of the crop falls on the canvas.
+    // canvas: even size; not kept. crop_to_canvas maps crop pixels to canvas pixels. Throws
+    // Error(bad_pack) when the transform is singular, the mask is negative or nothing of the crop
+    // falls on the canvas, Error(bad_input) for a kernel that is not one of available_kernels().
     PastePlan(const RgbImage& canvas, const Affine& crop_to_canvas, int crop_size,
-              const SoftMask& mask);
+              const SoftMask& mask, std::string_view kernel = {});
     ~PastePlan();
     PastePlan(PastePlan&&) noexcept;
     PastePlan& operator=(PastePlan&&) noexcept;
@@ -38,10 +41,16 @@ class PastePlan {
                                            // canvas edge where the canvas is not)
     [[nodiscard]] const Nv12Image& background() const;
 
-    // Pastes planar RGB f32 [3, crop, crop] (0..1, clamped) into the ROI of an NV12 picture of the
-    // canvas size; pixels outside the ROI are not touched. Same bytes on every CPU.
+    // Pastes planar RGB f32 [3, crop, crop] (0..1, clamped; NaN counts as 0) into the ROI of an
+    // NV12 picture of the canvas size; writes every pixel of the ROI and none outside. Same bytes
+    // on every CPU, and the same as paste_rgb() followed by rgb_to_nv12(). Throws Error(runtime)
+    // when the crop has another size.
     void paste(std::span<const float> crop, uint8_t* y, int y_stride, uint8_t* uv,
                int uv_stride) const;
+
+    // The same blend into an RGB picture of the canvas size, before any colour conversion.
+    // `canvas` must hold the plan's canvas; pixels of mask weight 0 keep their value.
+    void paste_rgb(std::span<const float> crop, RgbImage& canvas) const;
 
   private:
     struct Impl;
