@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 #include <openvino/core/version.hpp>
+#include <openvino/frontend/manager.hpp>
 #include <openvino/runtime/core.hpp>
 #include <openvino/runtime/properties.hpp>
 #include <sstream>
@@ -15,6 +16,8 @@
 
 #include "core/file.h"
 #include "device/graph_cache.h"
+#include "device/openvino/cpu_probe.h"
+#include "device/openvino/grid_sample_extension.h"
 #include "device/openvino/openvino_graph.h"
 #include "device/openvino/openvino_support.h"
 #include "newscaster/error.h"
@@ -24,48 +27,6 @@ namespace newscaster::device {
 namespace {
 
 constexpr const char* kDevice = "CPU";
-
-// The plugin also lists bf16 where it only emulates it, which is slower than f32.
-bool has_native_bf16(const std::vector<std::string>& capabilities) {
-    if (std::ranges::find(capabilities, ov::device::capability::BF16) == capabilities.end()) {
-        return false;
-    }
-#if defined(__x86_64__)
-    return __builtin_cpu_supports("avx512bf16") > 0;  // also set on every CPU with AMX
-#else
-    return true;
-#endif
-}
-
-// Instruction sets that compiled code may depend on; the CPU's name alone does not tell (virtual
-// machines mask features).
-std::string instruction_sets() {
-    std::string sets;
-#if defined(__x86_64__)
-    const auto add = [&](bool present, std::string_view name) {
-        if (present) sets += fmt::format("{}{}", sets.empty() ? "" : " ", name);
-    };
-    add(__builtin_cpu_supports("sse4.2") > 0, "sse4.2");
-    add(__builtin_cpu_supports("avx2") > 0, "avx2");
-    add(__builtin_cpu_supports("fma") > 0, "fma");
-    add(__builtin_cpu_supports("avx512f") > 0, "avx512f");
-    add(__builtin_cpu_supports("avx512bw") > 0, "avx512bw");
-    add(__builtin_cpu_supports("avx512vnni") > 0, "avx512vnni");
-    add(__builtin_cpu_supports("avx512bf16") > 0, "avx512bf16");
-#endif
-    return sets;
-}
-
-uint64_t available_memory_bytes() {
-    std::ifstream meminfo("/proc/meminfo");
-    std::string key;
-    uint64_t kibibytes = 0;
-    std::string unit;
-    while (meminfo >> key >> kibibytes >> unit) {
-        if (key == "MemAvailable:") return kibibytes * 1024;
-    }
-    return 0;
-}
 
 // Reads bytes in memory as a stream, without a copy.
 class MemoryStreamBuffer final : public std::streambuf {
@@ -91,6 +52,26 @@ class MemoryStreamBuffer final : public std::streambuf {
         return seekoff(off_type(position), std::ios_base::beg, which);
     }
 };
+
+// Gives the inputs their concrete shapes; what the graph fixes itself must not change.
+void fix_shapes(ov::Model& model, const GraphOptions& options, const std::filesystem::path& file) {
+    std::map<std::string, ov::PartialShape> shapes;
+    for (const auto& [name, shape] : options.input_shapes) {
+        shapes[name] = ov::PartialShape(std::vector<ov::Dimension>(shape.begin(), shape.end()));
+        const auto ports = model.inputs();
+        const auto port = std::ranges::find_if(
+            ports, [&](const auto& p) { return p.get_names().contains(name); });
+        if (port == ports.end() || !port->get_partial_shape().compatible(shapes[name])) {
+            throw Error(
+                ErrorCode::bad_pack,
+                fmt::format(
+                    "{}: input '{}': found {}, wanted one that {} fits", file.string(), name,
+                    port == ports.end() ? "no such input" : port->get_partial_shape().to_string(),
+                    to_string(shape)));
+        }
+    }
+    model.reshape(shapes);
+}
 
 class OpenVinoDevice final : public Device {
   public:
@@ -127,11 +108,13 @@ class OpenVinoDevice final : public Device {
     DeviceInfo info_;
     std::vector<std::string> capabilities_;
     GraphCache cache_;
+    std::vector<std::shared_ptr<ov::Extension>> extensions_ = grid_sample_extensions();
     ov::Core core_;
 };
 
 OpenVinoDevice::OpenVinoDevice(const DeviceOptions& options)
     : options_(options), cache_(options.cache_dir, options.log) {
+    core_.add_extension(extensions_);
     capabilities_ = core_.get_property(kDevice, ov::device::capabilities);
     const auto has = [&](const char* name) {
         return std::ranges::find(capabilities_, name) != capabilities_.end();
@@ -171,7 +154,11 @@ std::shared_ptr<ov::Model> OpenVinoDevice::read(const std::filesystem::path& onn
                                                      onnx_file.string()));
     }
     try {
-        return core_.read_model(onnx_file);
+        // Not Core::read_model: it offers unknown files to every other frontend too, and some of
+        // those print.
+        const auto frontend = ov::frontend::FrontEndManager().load_by_framework("onnx");
+        for (const auto& extension : extensions_) frontend->add_extension(extension);
+        return frontend->convert(frontend->load(onnx_file.string()));
     } catch (const std::exception& e) {
         throw Error(ErrorCode::bad_pack, fmt::format("{}: not a usable ONNX graph: {}",
                                                      onnx_file.string(), one_line(e)));
@@ -231,6 +218,7 @@ nlohmann::json OpenVinoDevice::describe(const std::string& content_hash,
             {"cpu", info_.name},
             {"capabilities", capabilities_},
             {"instruction_sets", instruction_sets()},
+            {"grid_sample_version", kGridSampleVersion},
             {"precision", std::string(name_of(options.precision))},
             {"concurrency", options.concurrency},
             {"threads", info_.cores},
@@ -242,11 +230,7 @@ ov::CompiledModel OpenVinoDevice::compile(const std::filesystem::path& onnx_file
     const auto compile_map = compile_options(options);  // a missing precision is told first
     const auto model = read(onnx_file);
     try {
-        std::map<std::string, ov::PartialShape> shapes;
-        for (const auto& [name, shape] : options.input_shapes) {
-            shapes[name] = ov::PartialShape(std::vector<ov::Dimension>(shape.begin(), shape.end()));
-        }
-        if (!shapes.empty()) model->reshape(shapes);
+        if (!options.input_shapes.empty()) fix_shapes(*model, options, onnx_file);
         return core_.compile_model(model, kDevice, compile_map);
     } catch (const std::exception& e) {
         throw Error(ErrorCode::bad_pack, fmt::format("{}: the graph does not compile: {}",

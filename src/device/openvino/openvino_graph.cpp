@@ -86,6 +86,7 @@ class OpenVinoGraph::BoundSession final : public Session {
                                         signature_->inputs[i].name));
             }
         }
+        for (const auto& info : signature_->outputs) (void)buffer(info.name);
         try {
             request_.infer();
         } catch (const std::exception& e) {

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <openvino/op/result.hpp>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -77,22 +79,25 @@ TensorInfo port_info(const ov::Output<const ov::Node>& port) {
 }
 
 std::string one_line(const std::exception& error) {
-    std::string_view text = error.what();
-    std::string best;
-    while (!text.empty()) {
-        const size_t end = std::min(text.find('\n'), text.size());
-        std::string_view line = text.substr(0, end);
-        text.remove_prefix(std::min(end + 1, text.size()));
-        while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) {
-            line.remove_prefix(1);
+    // Lines that only say where in OpenVINO's sources it happened help nobody.
+    constexpr std::array<std::string_view, 5> kNoise{"Exception from ", "Check '", "FrontEnd API ",
+                                                     "FE Check '", "Summary:"};
+    constexpr size_t kLimit = 300;
+    std::istringstream text(error.what());
+    std::string joined;
+    for (std::string line; std::getline(text, line);) {
+        const size_t start = line.find_first_not_of(" \t-");
+        if (start == std::string::npos) continue;
+        line.erase(0, start);
+        if (std::ranges::any_of(kNoise, [&](auto noise) { return line.starts_with(noise); })) {
+            continue;
         }
-        // Lines that only say where in OpenVINO's sources it happened help nobody.
-        const bool location = line.starts_with("Exception from ") || line.starts_with("Check '");
-        if (line.empty()) continue;
-        if (best.empty()) best = line;
-        if (!location) return std::string(line);
+        joined += (joined.empty() ? "" : " ") + line;
     }
-    return best;
+    if (joined.empty()) joined = std::string_view(error.what()).substr(0, kLimit);
+    if (joined.size() > kLimit) joined.resize(kLimit);
+    std::ranges::replace(joined, '\n', ' ');
+    return joined;
 }
 
 }  // namespace newscaster::device

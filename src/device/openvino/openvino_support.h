@@ -19,7 +19,7 @@ namespace newscaster::device {
 // a port without a name, an unknown rank or an element type we do not have.
 [[nodiscard]] TensorInfo port_info(const ov::Output<const ov::Node>& port);
 
-// First meaningful line of an exception's text (OpenVINO's span several, with source lines).
+// An exception's text on one line of bounded length, without OpenVINO's source locations.
 [[nodiscard]] std::string one_line(const std::exception& error);
 
 }  // namespace newscaster::device
