@@ -17,7 +17,7 @@ namespace newscaster::decode {
 class DecodeStage {
   public:
     // sources: avatar tensors per source frame (see warp::SourceTensors), which must outlive the
-    // stage as spec and device must; upstream: the warp stage's outputs, bound once and preferred
+    // stage as device must; upstream: the warp stage's outputs, bound once and preferred
     // over an avatar tensor of the same name. Throws Error(bad_pack) for an input that nothing
     // provides or an image that is not f32 [1, 3, size, size].
     DecodeStage(const pack::GraphSpec& spec, device::Device& device, device::Graph& graph,

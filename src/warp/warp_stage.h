@@ -18,7 +18,7 @@ using SourceTensors = std::vector<std::map<std::string, device::BufferPtr>>;
 // One warp context. Use from one thread at a time; make one per concurrent frame.
 class WarpStage {
   public:
-    // spec, device and sources must outlive the stage. Throws Error(bad_pack) when an input is
+    // device and sources must outlive the stage. Throws Error(bad_pack) when an input is
     // neither the driving keypoints nor a tensor that every source frame has.
     WarpStage(const pack::GraphSpec& spec, device::Device& device, device::Graph& graph,
               const SourceTensors& sources);
