@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/safetensors.h"
@@ -11,6 +12,10 @@
 #include "pack/manifest.h"
 
 namespace newscaster::avatar {
+
+// Tensors that the motion composer reads, besides the graph inputs.
+inline constexpr std::string_view kCanonicalKeypoints = "kp_canonical";  // [n, K, 3]
+inline constexpr std::string_view kSourceMotion = "source_motion";       // [n, motion dims]
 
 struct Avatar {
     std::string name;
@@ -22,7 +27,9 @@ struct Avatar {
     std::vector<std::filesystem::path> canvas_files;  // one per source frame, or one for all
     std::vector<Affine> crop_to_canvas;               // per source frame
     pack::MaskSpec mask;                              // the pack's, unless the avatar overrides it
-    TensorMap tensors;  // per source frame along axis 0; names = graph inputs; f32 after loading
+    // Per source frame along axis 0; names = graph inputs; f32 after loading (stored u8 becomes
+    // value / 255).
+    TensorMap tensors;
 
     [[nodiscard]] int64_t source_frames() const {
         return static_cast<int64_t>(crop_to_canvas.size());
@@ -31,6 +38,7 @@ struct Avatar {
 
 // Source frame shown at video frame `index` when `count` frames play as a mirror loop:
 // 0..n-1, n-1..0, 0.. (the end frames are shown twice in a row, as upstream Ditto does).
+// index >= 0, count >= 1.
 [[nodiscard]] int64_t mirror_loop(int64_t index, int64_t count);
 
 // Loads and checks avatar.json, the hash and shapes of the cached tensors, and that it was made for

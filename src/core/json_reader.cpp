@@ -13,14 +13,23 @@ namespace {
 
 constexpr size_t kShownValueLimit = 60;  // longer values are cut in messages
 constexpr size_t kMaxRank = 8;
+constexpr int kMaxDepth = 64;  // printing and destroying a value recurse; this bounds the stack
 
 }  // namespace
 
 nlohmann::json JsonReader::parse(std::string_view text, const std::string& origin, ErrorCode code) {
+    const auto limit_depth = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+        if (depth > kMaxDepth) {
+            throw Error(code, fmt::format("{}: nested deeper than {} levels", origin, kMaxDepth));
+        }
+        return true;
+    };
     try {
-        return nlohmann::json::parse(text);
+        return nlohmann::json::parse(text, limit_depth);
     } catch (const nlohmann::json::parse_error& error) {
         throw Error(code, fmt::format("{}: not valid JSON near byte {}", origin, error.byte));
+    } catch (const nlohmann::json::exception&) {
+        throw Error(code, fmt::format("{}: not valid JSON: a number is out of range", origin));
     }
 }
 

@@ -18,7 +18,8 @@ namespace newscaster {
 // A view of one JSON object or value with its path. Copyable; the document must outlive it.
 class JsonReader {
   public:
-    // Parses text; throws Error(code) on a syntax error, naming `origin` and the byte.
+    // Parses text; throws Error(code) on a syntax error, naming `origin` and the byte, and on
+    // nesting deeper than 64 levels.
     // code: bad_pack for packs and avatars, bad_input for user options.
     static nlohmann::json parse(std::string_view text, const std::string& origin, ErrorCode code);
 

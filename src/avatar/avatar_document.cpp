@@ -1,0 +1,102 @@
+#include "avatar/avatar_document.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "core/json_reader.h"
+#include "pack/json_parts.h"
+
+namespace newscaster::avatar {
+
+namespace {
+
+constexpr std::string_view kFormat = "newscaster-avatar";
+constexpr int64_t kMinCanvasPx = 16;
+constexpr int64_t kMaxCanvasPx = 16'384;
+constexpr size_t kMaxSourceFrames = 100'000;
+constexpr double kMaxCoefficient = 1e6;
+// Below this many canvas pixels per crop pixel, squared, the crop has no area on the canvas.
+constexpr double kMinDeterminant = 1e-6;
+// The pack's crop bounds the mask; until it is known, this does.
+constexpr int64_t kLargestCropPx = 8192;
+
+int parse_canvas_extent(const JsonReader& reader) {
+    const int64_t extent = reader.integer(kMinCanvasPx, kMaxCanvasPx);
+    if (extent % 2 != 0) reader.fail("an even number of pixels");
+    return static_cast<int>(extent);
+}
+
+Affine parse_affine(const JsonReader& reader) {
+    constexpr size_t kRows = 2;
+    constexpr size_t kColumns = 3;
+    Affine affine{};
+    if (reader.array_size() != kRows) reader.fail("two rows of three numbers");
+    for (size_t row = 0; row < kRows; ++row) {
+        const JsonReader values = reader.at(row);
+        if (values.array_size() != kColumns) values.fail("three numbers");
+        for (size_t column = 0; column < kColumns; ++column) {
+            affine.at(row * kColumns + column) =
+                values.at(column).number(-kMaxCoefficient, kMaxCoefficient);
+        }
+    }
+    if (std::abs(affine[0] * affine[4] - affine[1] * affine[3]) < kMinDeterminant) {
+        reader.fail("an invertible map");
+    }
+    return affine;
+}
+
+std::vector<Affine> parse_source_frames(const JsonReader& reader) {
+    const size_t count = reader.array_size();
+    if (count == 0 || count > kMaxSourceFrames) {
+        reader.fail(fmt::format("1 to {} source frames", kMaxSourceFrames));
+    }
+    std::vector<Affine> affines;
+    affines.reserve(count);
+    for (size_t i = 0; i < count; ++i) {
+        const JsonReader frame = reader.at(i);
+        frame.expect_keys({"crop_to_canvas"});
+        affines.push_back(parse_affine(frame.at("crop_to_canvas")));
+    }
+    return affines;
+}
+
+std::vector<std::string> parse_canvas_files(const JsonReader& reader, size_t source_frames) {
+    std::vector<std::string> files(reader.array_size());
+    if (files.size() != 1 && files.size() != source_frames) {
+        reader.fail(fmt::format("one file, or one per source frame ({})", source_frames));
+    }
+    for (size_t i = 0; i < files.size(); ++i) files[i] = pack::parse_file_name(reader.at(i));
+    return files;
+}
+
+}  // namespace
+
+AvatarDocument parse_avatar_document(std::string_view json_text, const std::string& origin) {
+    const auto json = JsonReader::parse(json_text, origin, ErrorCode::bad_pack);
+    const JsonReader root(json, origin, ErrorCode::bad_pack);
+    pack::check_format(root, kFormat, kAvatarSchemaVersion);
+    root.expect_keys({"format", "schema_version", "name", "title", "license", "pack", "canvas",
+                      "source_frames", "mask", "tensors"});
+    AvatarDocument document;
+    document.name = root.at("name").text();
+    document.title = root.at("title").text();
+    document.license = root.at("license").text();
+    const JsonReader made_for = root.at("pack");
+    made_for.expect_keys({"name", "avatar_key"});
+    document.pack_name = made_for.at("name").text();
+    document.avatar_key = pack::parse_sha256(made_for.at("avatar_key"));
+    document.crop_to_canvas = parse_source_frames(root.at("source_frames"));
+    const JsonReader canvas = root.at("canvas");
+    canvas.expect_keys({"width", "height", "files"});
+    document.width = parse_canvas_extent(canvas.at("width"));
+    document.height = parse_canvas_extent(canvas.at("height"));
+    document.canvas_files = parse_canvas_files(canvas.at("files"), document.crop_to_canvas.size());
+    if (root.has("mask")) document.mask = pack::parse_mask(root.at("mask"), kLargestCropPx);
+    root.at("tensors").expect_keys({"file", "sha256"});
+    document.tensors = pack::parse_file(root.at("tensors"));
+    return document;
+}
+
+}  // namespace newscaster::avatar

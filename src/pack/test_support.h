@@ -1,0 +1,82 @@
+// What the tests of the pack and avatar rooms share.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <random>
+#include <string>
+
+#include "newscaster/error.h"
+
+namespace newscaster::testing_support {
+
+inline std::filesystem::path source_path(const std::string& relative) {
+    return std::filesystem::path(NEWSCASTER_SOURCE_DIR) / relative;
+}
+
+// A fresh folder for one test.
+inline std::filesystem::path scratch(const std::string& room) {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    const auto folder = std::filesystem::path(::testing::TempDir()) / ("newscaster_" + room) /
+                        (std::string(test->test_suite_name()) + "." + test->name());
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directories(folder);
+    return folder;
+}
+
+// Message of the Error that `action` throws; fails the test when it throws none or another code.
+inline std::string error_of(const std::function<void()>& action,
+                            ErrorCode code = ErrorCode::bad_pack) {
+    try {
+        action();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), code) << error.what();
+        return error.what();
+    }
+    ADD_FAILURE() << "nothing was thrown";
+    return "";
+}
+
+// One to four random byte edits: change, insert, delete, duplicate a stretch or cut the rest off.
+inline std::string mutate(std::string text, std::mt19937& random) {
+    const auto below = [&](size_t limit) {
+        return std::uniform_int_distribution<size_t>(0, limit - 1)(random);
+    };
+    for (size_t edits = 1 + below(4); edits > 0 && !text.empty(); --edits) {
+        const size_t at = below(text.size());
+        switch (below(5)) {
+            case 0:
+                text[at] = static_cast<char>(below(256));
+                break;
+            case 1:
+                text.insert(at, 1, static_cast<char>(below(256)));
+                break;
+            case 2:
+                text.erase(at, 1 + below(20));
+                break;
+            case 3:
+                text.insert(at, text.substr(below(text.size()), 1 + below(40)));
+                break;
+            default:
+                text.resize(at);
+                break;
+        }
+    }
+    return text;
+}
+
+// Digits and punctuation swapped for others: stays valid JSON far more often than mutate().
+inline std::string mutate_numbers(std::string text, std::mt19937& random) {
+    std::uniform_int_distribution<size_t> place(0, text.size() - 1);
+    std::uniform_int_distribution<int> digit('0', '9');
+    for (int i = 0; i < 12; ++i) {
+        char& c = text[place(random)];
+        if (c >= '0' && c <= '9') c = static_cast<char>(digit(random));
+    }
+    return text;
+}
+
+}  // namespace newscaster::testing_support
