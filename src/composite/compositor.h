@@ -58,7 +58,7 @@ class PastePlan {
 };
 
 // Instruction sets the kernels were built for and this CPU has, best first: "avx512", "avx2",
-// "baseline". Tests run each against the others.
+// "sse2", "baseline" (plain C++). Tests run each against the others.
 [[nodiscard]] std::vector<std::string> available_kernels();
 
 }  // namespace newscaster::composite

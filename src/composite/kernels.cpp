@@ -16,6 +16,7 @@ std::vector<const Kernels*> runnable_kernels() {
         sets.push_back(&avx512_kernels());
     }
     if (__builtin_cpu_supports("avx2")) sets.push_back(&avx2_kernels());
+    sets.push_back(&sse2_kernels());
 #endif
     sets.push_back(&portable_kernels());
     return sets;

@@ -84,6 +84,7 @@ struct Kernels {
 };
 
 const Kernels& portable_kernels();
+const Kernels& sse2_kernels();    // x86-64 only, like the two below
 const Kernels& avx2_kernels();    // call only where the CPU has AVX2
 const Kernels& avx512_kernels();  // call only where the CPU has AVX-512 F, BW, DQ and VL
 
