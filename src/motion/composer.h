@@ -1,5 +1,5 @@
-// Motion + avatar -> driving keypoints. x_d = s_s*s_d * (x_c R(pitch,yaw,roll) + delta) + (t_s +
-// t_d) with R = (Rz Ry Rx)^T on row vectors; see docs/motion.md.
+// Motion + avatar -> driving keypoints: x_d = s_s s_d (x_c R + delta) + (t_s + t_d) with
+// R = (Rz Ry Rx)^T on row vectors; docs/motion.md defines every symbol.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,23 @@ struct SourcePose {
 // Stateless after construction; thread-safe.
 class Composer {
   public:
+    // Throws Error(bad_pack) when the layout, the expression basis or a source's sizes do not fit.
     Composer(const pack::Pack& pack, std::vector<SourcePose> sources);
 
-    // Keypoints [K*3] of `motion` (manifest layout) applied to source frame `source`.
+    // The same without a pack on disk. basis: [channels, K*3] of the blendshapes span; empty when
+    // the layout has none.
+    Composer(const pack::Manifest& manifest, std::vector<float> basis,
+             std::vector<SourcePose> sources);
+
+    // Keypoints [K*3] of `motion` (manifest layout) applied to source frame `source`: x right,
+    // y down, z into the picture, crop = [-1, 1].
     [[nodiscard]] std::vector<float> driving_keypoints(std::span<const float> motion,
                                                        int64_t source) const;
 
   private:
-    const pack::Manifest& manifest_;
-    std::vector<float> basis_;  // [channels, K*3]
+    pack::MotionSpec spec_;
+    size_t keypoints_;
+    std::vector<float> basis_;
     std::vector<SourcePose> sources_;
 };
 

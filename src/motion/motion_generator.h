@@ -15,9 +15,9 @@
 namespace newscaster::motion {
 
 struct MotionOptions {
-    std::optional<int64_t> steps;  // DDIM steps; default: the manifest's
+    std::optional<int64_t> steps{};  // DDIM steps; default: the manifest's
     uint64_t seed = 0;
-    std::string emotion;  // label of the pack's emotion condition; empty = its default
+    std::string emotion{};  // label of the pack's emotion condition; empty = its default
 };
 
 // Streams feature blocks into motion blocks. Deterministic for (features, options). The rows do not

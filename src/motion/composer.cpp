@@ -1,0 +1,153 @@
+#include "motion/composer.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+#include "newscaster/error.h"
+
+namespace newscaster::motion {
+
+namespace {
+
+using Matrix = std::array<double, 9>;  // row-major 3x3
+
+double radians(double degrees) {
+    return degrees * std::numbers::pi / 180.0;
+}
+
+// (Rz Ry Rx)^T, to be applied to row vectors: x' = x R.
+Matrix rotation(double pitch_deg, double yaw_deg, double roll_deg) {
+    const double cp = std::cos(radians(pitch_deg));
+    const double sp = std::sin(radians(pitch_deg));
+    const double cy = std::cos(radians(yaw_deg));
+    const double sy = std::sin(radians(yaw_deg));
+    const double cr = std::cos(radians(roll_deg));
+    const double sr = std::sin(radians(roll_deg));
+    return {cr * cy,
+            sr * cy,
+            -sy,  //
+            cr * sy * sp - sr * cp,
+            sr * sy * sp + cr * cp,
+            cy * sp,  //
+            cr * sy * cp + sr * sp,
+            sr * sy * cp - cr * sp,
+            cy * cp};
+}
+
+// Value of a one-dim span relative to its resting value; 0 when the layout has no such span.
+double offset_of(const pack::MotionSpec& spec, pack::SpanKind kind, std::span<const float> motion) {
+    const pack::MotionSpan* span = spec.find(kind);
+    return span == nullptr ? 0.0 : motion[static_cast<size_t>(span->offset)] - span->neutral;
+}
+
+std::array<double, 3> translation(const pack::MotionSpec& spec, std::span<const float> motion) {
+    std::array<double, 3> t{};
+    if (const auto* span = spec.find(pack::SpanKind::translation); span != nullptr) {
+        for (size_t i = 0; i < 3; ++i) {
+            t[i] = motion[static_cast<size_t>(span->offset) + i] - span->neutral;
+        }
+    }
+    return t;
+}
+
+void require_size(const pack::MotionSpec& spec, pack::SpanKind kind, size_t wanted) {
+    const pack::MotionSpan* span = spec.find(kind);
+    if (span != nullptr && static_cast<size_t>(span->size) != wanted) {
+        throw Error(ErrorCode::bad_pack, fmt::format("motion span \"{}\": found {} dims, wanted {}",
+                                                     span->name, span->size, wanted));
+    }
+}
+
+std::vector<float> basis_of(const pack::Pack& pack) {
+    const std::string& name = pack.manifest().keypoints.expression_basis;
+    if (name.empty()) return {};
+    const auto values = pack.constant(name).as<float>();
+    return {values.begin(), values.end()};
+}
+
+}  // namespace
+
+Composer::Composer(const pack::Pack& pack, std::vector<SourcePose> sources)
+    : Composer(pack.manifest(), basis_of(pack), std::move(sources)) {}
+
+Composer::Composer(const pack::Manifest& manifest, std::vector<float> basis,
+                   std::vector<SourcePose> sources)
+    : spec_(manifest.motion),
+      keypoints_(static_cast<size_t>(manifest.keypoints.count)),
+      basis_(std::move(basis)),
+      sources_(std::move(sources)) {
+    using pack::SpanKind;
+    for (const auto kind :
+         {SpanKind::scale, SpanKind::pitch_deg, SpanKind::yaw_deg, SpanKind::roll_deg}) {
+        require_size(spec_, kind, 1);
+    }
+    require_size(spec_, SpanKind::translation, 3);
+    require_size(spec_, SpanKind::expression, keypoints_ * 3);
+    const auto* shapes = spec_.find(SpanKind::blendshapes);
+    const size_t basis_size =
+        shapes == nullptr ? 0 : static_cast<size_t>(shapes->size) * keypoints_ * 3;
+    if (basis_.size() != basis_size) {
+        throw Error(ErrorCode::bad_pack, fmt::format("expression basis: found {} values, wanted {}",
+                                                     basis_.size(), basis_size));
+    }
+    for (const SourcePose& source : sources_) {
+        if (source.canonical_keypoints.size() != keypoints_ * 3 ||
+            source.motion.size() != static_cast<size_t>(spec_.dims)) {
+            throw Error(ErrorCode::bad_pack,
+                        fmt::format("source pose: found {} keypoint values and {} motion dims, "
+                                    "wanted {} and {}",
+                                    source.canonical_keypoints.size(), source.motion.size(),
+                                    keypoints_ * 3, spec_.dims));
+        }
+    }
+}
+
+std::vector<float> Composer::driving_keypoints(std::span<const float> motion,
+                                               int64_t source) const {
+    using pack::SpanKind;
+    if (motion.size() != static_cast<size_t>(spec_.dims)) {
+        throw Error(ErrorCode::runtime, fmt::format("motion row: found {} values, wanted {}",
+                                                    motion.size(), spec_.dims));
+    }
+    const SourcePose& pose = sources_.at(static_cast<size_t>(source));
+    const auto sum_of = [&](SpanKind kind) {
+        return offset_of(spec_, kind, motion) + offset_of(spec_, kind, pose.motion);
+    };
+    const Matrix r = rotation(sum_of(SpanKind::pitch_deg), sum_of(SpanKind::yaw_deg),
+                              sum_of(SpanKind::roll_deg));
+    const double scale = (1.0 + offset_of(spec_, SpanKind::scale, motion)) *
+                         (1.0 + offset_of(spec_, SpanKind::scale, pose.motion));
+    const auto t = translation(spec_, motion);
+    const auto t_source = translation(spec_, pose.motion);
+
+    std::vector<double> delta(keypoints_ * 3);
+    if (const auto* span = spec_.find(SpanKind::blendshapes); span != nullptr) {
+        for (size_t c = 0; c < static_cast<size_t>(span->size); ++c) {
+            const double weight = motion[static_cast<size_t>(span->offset) + c];
+            const float* direction = basis_.data() + c * delta.size();
+            for (size_t i = 0; i < delta.size(); ++i) delta[i] += weight * direction[i];
+        }
+    }
+    if (const auto* span = spec_.find(SpanKind::expression); span != nullptr) {
+        for (size_t i = 0; i < delta.size(); ++i) {
+            delta[i] += motion[static_cast<size_t>(span->offset) + i];
+        }
+    }
+
+    std::vector<float> driving(keypoints_ * 3);
+    for (size_t k = 0; k < driving.size(); k += 3) {
+        const float* x = pose.canonical_keypoints.data() + k;
+        for (size_t axis = 0; axis < 3; ++axis) {
+            const double turned = x[0] * r[axis] + x[1] * r[3 + axis] + x[2] * r[6 + axis];
+            driving[k + axis] =
+                static_cast<float>(scale * (turned + delta[k + axis]) + t[axis] + t_source[axis]);
+        }
+    }
+    return driving;
+}
+
+}  // namespace newscaster::motion

@@ -1,0 +1,106 @@
+#include "motion/ddim_sampler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "newscaster/error.h"
+
+namespace newscaster::motion {
+
+namespace {
+
+void require_tensor(const pack::GraphSpec& spec, const std::string& name, DType dtype,
+                    const Shape& shape) {
+    const auto input = spec.inputs.find(name);
+    const auto output = spec.outputs.find(name);
+    if (input == spec.inputs.end() && output == spec.outputs.end()) {
+        throw Error(ErrorCode::bad_pack, fmt::format("{}: tensor \"{}\" is bound but not declared",
+                                                     spec.model.file, name));
+    }
+    const pack::TensorSpec& found = input != spec.inputs.end() ? input->second : output->second;
+    if (found.dtype != dtype || found.shape != shape) {
+        throw Error(ErrorCode::bad_pack,
+                    fmt::format("{}: tensor \"{}\": found {}{}, wanted {}{}", spec.model.file, name,
+                                name_of(found.dtype), to_string(found.shape), name_of(dtype),
+                                to_string(shape)));
+    }
+}
+
+void fill(device::Buffer& buffer, std::span<const float> values) {
+    const std::span<float> target = buffer.host_f32();
+    if (target.size() != values.size()) {
+        throw Error(ErrorCode::runtime,
+                    fmt::format("motion generator input \"{}\": found {} values, wanted {}",
+                                buffer.info().name, values.size(), target.size()));
+    }
+    std::copy(values.begin(), values.end(), target.begin());
+}
+
+}  // namespace
+
+DdimSampler::DdimSampler(const pack::Manifest& manifest, device::Device& device,
+                         device::Graph& graph, int64_t steps)
+    : device_(device),
+      plan_(ddim_plan(manifest.motion.diffusion, steps)),
+      stream_(device.make_stream()),
+      session_(graph.make_session()) {
+    const auto& spec = manifest.graph(pack::role::kMotionGenerator);
+    const auto& motion = manifest.motion;
+    const Shape window{1, motion.window_frames, motion.dims};
+    latent_ = open_port(spec, "latent", DType::f32, window);
+    previous_frame_ = open_port(spec, "previous_frame", DType::f32, {1, motion.dims});
+    condition_ =
+        open_port(spec, "condition", DType::f32, {1, motion.window_frames, motion.condition_dims});
+    timestep_ = open_port(spec, "timestep", DType::i64, {1});
+    noise_ = open_port(spec, "noise", DType::f32, window);
+    sample_ = open_port(spec, "sample", DType::f32, window);
+}
+
+DdimSampler::Port DdimSampler::open_port(const pack::GraphSpec& spec, const std::string& word,
+                                         DType dtype, const Shape& shape) {
+    const std::string& name = spec.tensor(word);
+    require_tensor(spec, name, dtype, shape);
+    const device::TensorInfo info{name, dtype, shape};
+    Port port{.host = device_.allocate(info, device::Location::pinned),
+              .device = device_.allocate(info, device::Location::device)};
+    session_->bind(name, port.device);
+    return port;
+}
+
+void DdimSampler::upload(Port& port) {
+    device_.copy(*port.host, *port.device, *stream_);
+}
+
+void DdimSampler::download(Port& port) {
+    device_.copy(*port.device, *port.host, *stream_);
+}
+
+std::span<const float> DdimSampler::sample(std::span<const float> latent,
+                                           std::span<const float> previous_frame,
+                                           std::span<const float> condition) {
+    fill(*latent_.host, latent);
+    fill(*previous_frame_.host, previous_frame);
+    fill(*condition_.host, condition);
+    upload(previous_frame_);
+    upload(condition_);
+    for (const DdimStep& step : plan_) {
+        std::memcpy(timestep_.host->host_data(), &step.timestep, sizeof(step.timestep));
+        upload(timestep_);
+        upload(latent_);
+        session_->run(*stream_);
+        download(sample_);
+        download(noise_);
+        stream_->synchronize();
+        const std::span<const float> sample = sample_.host->host_f32();
+        const std::span<const float> noise = noise_.host->host_f32();
+        const std::span<float> next = latent_.host->host_f32();
+        for (size_t i = 0; i < next.size(); ++i) {
+            next[i] = sample[i] * step.sample_weight + noise[i] * step.noise_weight;
+        }
+    }
+    return sample_.host->host_f32();
+}
+
+}  // namespace newscaster::motion

@@ -1,0 +1,56 @@
+// Deterministic diffusion sampling (DDIM, eta = 0) of one motion window.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/tensor.h"
+#include "device/device.h"
+#include "motion/diffusion_schedule.h"
+#include "pack/manifest.h"
+
+namespace newscaster::motion {
+
+// Owns one session of the motion_generator graph with its bound buffers, so that a provider which
+// keeps the whole loop on the device replaces this class only. Use from one thread at a time.
+class DdimSampler {
+  public:
+    // Throws Error(bad_input) for steps out of range, Error(bad_pack) when the graph's tensors do
+    // not fit the manifest's window and dims. `device` must outlive the sampler.
+    DdimSampler(const pack::Manifest& manifest, device::Device& device, device::Graph& graph,
+                int64_t steps);
+
+    // latent: [window, dims] N(0,1); previous_frame: [dims], the normalised frame before the
+    // window; condition: [window, condition_dims]. Returns the window [window, dims] in normalised
+    // units, valid until the next call.
+    [[nodiscard]] std::span<const float> sample(std::span<const float> latent,
+                                                std::span<const float> previous_frame,
+                                                std::span<const float> condition);
+
+  private:
+    // A graph tensor on the device and its host-addressable twin.
+    struct Port {
+        device::BufferPtr host;
+        device::BufferPtr device;
+    };
+    Port open_port(const pack::GraphSpec& spec, const std::string& word, DType dtype,
+                   const Shape& shape);
+    void upload(Port& port);
+    void download(Port& port);
+
+    device::Device& device_;
+    std::vector<DdimStep> plan_;
+    std::unique_ptr<device::Stream> stream_;
+    std::unique_ptr<device::Session> session_;
+    Port latent_;
+    Port previous_frame_;
+    Port condition_;
+    Port timestep_;
+    Port noise_;
+    Port sample_;
+};
+
+}  // namespace newscaster::motion
