@@ -86,7 +86,15 @@ void MuxWriter::add_audio_stream(const WriterOptions& options) {
 
 void MuxWriter::write_header(const WriterOptions& options) {
     AVDictionary* settings = nullptr;
+    const AVCodecParameters* sound = audio_stream_ != nullptr ? audio_stream_->codecpar : nullptr;
+    if (options.container == Container::mkv && sound != nullptr &&
+        sound->codec_id == AV_CODEC_ID_OPUS) {
+        // The muxer states the decoder's delay for Opus, so its start needs no other correction.
+        format_->avoid_negative_ts = AVFMT_AVOID_NEG_TS_DISABLED;
+    }
     if (options.container == Container::mp4) {
+        // Edit lists count in the movie's time scale: the sound's rate keeps its length exact.
+        if (sound != nullptr) av_dict_set_int(&settings, "movie_timescale", sound->sample_rate, 0);
         // delay_moov: the header is written with the first fragment, when the encoders' delays
         // are known, so that they go to edit lists instead of shifting the tracks.
         av_dict_set(&settings, "movflags",
@@ -128,10 +136,13 @@ void MuxWriter::write_audio_packet(const std::shared_ptr<AVPacket>& packet) {
     const std::shared_ptr<AVPacket> copy = media::share(*packet);
     if (copy->pts == AV_NOPTS_VALUE) copy->pts = next_copy_pts_;
     copy->dts = copy->pts;  // sound is never reordered
+    // Some demuxers shorten the last packet's duration by the padding, others only tell the
+    // padding; a whole packet is as long as the longest before it.
+    longest_copy_ = std::max(longest_copy_, copy->duration);
     if (const int64_t discarded = discarded_at_end(*copy); discarded > 0) {
         const int64_t cut =
             av_rescale_q(discarded, {1, audio_stream_->codecpar->sample_rate}, packet_time_base_);
-        copy->duration = std::max<int64_t>(copy->duration - cut, 0);
+        copy->duration = std::clamp<int64_t>(longest_copy_ - cut, 0, copy->duration);
     }
     next_copy_pts_ = copy->pts + copy->duration;
     write_packet(*copy, packet_time_base_, *audio_stream_);

@@ -37,7 +37,7 @@ enum class AudioCarry { none, copy, aac };
 
 // The sound that accompanies the video.
 struct AudioTrack {
-    const AVCodecParameters* parameters = nullptr;  // of the source stream
+    const AVCodecParameters* parameters = nullptr;  // of the source stream; used while opening
     Rational packet_time_base{0, 1};
 };
 
@@ -46,14 +46,18 @@ struct AudioTrack {
 
 // Writes frames in index order. Not thread-safe. Nothing appears under the final name before
 // finish(); a writer destroyed earlier leaves no trace (PNG: the folder appears at finish()).
+// Devices, named pipes and standard output are written as the frames come. A program that writes
+// to pipes should ignore SIGPIPE: a reader that went away is then Error(io), not the end of the
+// process; the library leaves signals alone.
 class VideoWriter {
   public:
     virtual ~VideoWriter() = default;
 
     // frame.index must go up by one from 0. Throws Error(io) (disk full, closed pipe, ...).
     virtual void write_video(const VideoFramePtr& frame) = 0;
-    // copy: packets in the source's time base. aac: decoded frames in any layout. Either may be
-    // called ahead of the video; the writer interleaves.
+    // copy: packets in the source's time base, 0 = the first audible sample (as AudioSource gives
+    // them). aac: decoded frames in any layout. Either may be called ahead of the video; the writer
+    // interleaves. Sound and video should stay within 30 s of each other.
     virtual void write_audio_packet(const std::shared_ptr<AVPacket>& packet) = 0;
     virtual void write_audio_frame(const std::shared_ptr<AVFrame>& frame) = 0;
     // Flushes, writes the index, renames into place.
@@ -61,7 +65,7 @@ class VideoWriter {
 };
 
 struct WriterOptions {
-    std::string output;  // path, or "-" for standard output
+    std::string output;  // path, or "-" for standard output (mp4: fragments); png: a folder
     Container container = Container::mp4;
     VideoOptions video;
     AudioCarry carry = AudioCarry::none;

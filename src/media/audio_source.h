@@ -27,9 +27,10 @@ struct AudioFormat {
 
 // What one read() yields. Packets and frames are libav's, reference-counted.
 struct AudioRead {
-    std::vector<float> mono;  // analysis samples, may be empty
-    std::vector<std::shared_ptr<AVPacket>>
-        packets;                                   // original compressed packets, stream time base
+    std::vector<float> mono;  // analysis samples in [-1, 1], may be empty
+    // Original compressed packets in packet_time_base(), shifted so that 0 is the first audible
+    // sample; what the decoder needs before it (encoder delay) has negative time stamps.
+    std::vector<std::shared_ptr<AVPacket>> packets;
     std::vector<std::shared_ptr<AVFrame>> frames;  // original decoded sound
 };
 
@@ -44,7 +45,8 @@ struct AudioSourceOptions {
 class AudioSource {
   public:
     // path: a file, or "-" for standard input. The content decides the format, not the name;
-    // attached pictures are ignored, the first (default) audio stream is used.
+    // attached pictures are ignored, the default audio stream is used. Uncompressed float files are
+    // scanned once for values that are not finite.
     // Throws Error(bad_input): no audio stream, not audio, unsupported codec, zero samples;
     // Error(io): unreadable.
     static std::unique_ptr<AudioSource> open(const std::string& path,

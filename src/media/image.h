@@ -7,7 +7,9 @@
 
 namespace newscaster::media {
 
-// Decodes one picture to 8-bit RGB. Throws Error(io) or Error(bad_input) naming the file.
+// Decodes one picture to 8-bit RGB, turned upright by its EXIF orientation; transparent pixels are
+// blended over white. The first frame of an animation. Throws Error(io) or Error(bad_input) naming
+// the file.
 [[nodiscard]] RgbImage read_image(const std::filesystem::path& file);
 
 // PNG, written atomically. Throws Error(io).
