@@ -1,0 +1,100 @@
+# Entry points for people and CI; the build itself is CMake (CMakePresets.json).
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 30
+LINT_BASE ?=
+
+LAUNCHER := $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache,)
+QUIETLY := scripts/quietly.sh
+NEWSCASTER := build/release/newscaster
+
+# configure PRESET, EXTRA OPTIONS; compile PRESET, EXTRA OPTIONS
+configure = $(QUIETLY) "Configuring $(1)" build/$(1)/configure.log \
+	cmake --preset $(1) $(LAUNCHER) $(2)
+compile = $(QUIETLY) "Building $(1) (log: build/$(1)/build.log)" build/$(1)/build.log \
+	cmake --build --preset $(1) --parallel $(JOBS) $(2)
+run_tests = ctest --test-dir build/$(1) --output-on-failure --no-tests=error -j $(JOBS) $(2)
+
+# Some kernels place memory where GCC 12's ThreadSanitizer cannot follow; no randomisation, no clash.
+NO_ASLR := $(shell setarch $$(uname -m) -R true 2>/dev/null && echo "setarch $$(uname -m) -R")
+
+.PHONY: help
+help: ## Show this list
+	@echo "make TARGET, where TARGET is one of:"
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+
+.PHONY: demo
+demo: ## Set up, build and render examples/speech.wav to out/demo.mp4
+	@scripts/setup.sh demo
+	@if [[ ! -f build/release/build.ninja ]]; then \
+		$(call configure,release,-DNEWSCASTER_BUILD_TESTS=OFF); fi
+	@$(call compile,release,--target newscaster_cli)
+	@mkdir -p out
+	@$(NEWSCASTER) render examples/speech.wav -o out/demo.mp4
+	@echo "out/demo.mp4"
+
+.PHONY: build
+build: ## Set up and build everything, tests included (build/release)
+	@scripts/setup.sh test
+	@$(call configure,release,-DNEWSCASTER_BUILD_TESTS=ON)
+	@$(call compile,release)
+
+.PHONY: test
+test: build ## Build everything and run all tests
+	@$(call run_tests,release)
+
+.PHONY: lint
+lint: ## clang-format and clang-tidy; LINT_BASE=main checks changed files only
+	@scripts/setup.sh test
+	@$(call configure,release,-DNEWSCASTER_BUILD_TESTS=ON)
+	@scripts/lint.sh build/release $(LINT_BASE)
+
+.PHONY: asan
+asan: ## Run the tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@scripts/setup.sh test
+	@$(call configure,asan)
+	@$(call compile,asan)
+	@ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 \
+	LSAN_OPTIONS=suppressions=$(CURDIR)/tests/lsan.supp:print_suppressions=0 \
+	UBSAN_OPTIONS=print_stacktrace=1 $(call run_tests,asan)
+
+.PHONY: tsan
+tsan: ## Run the tests under ThreadSanitizer
+	@scripts/setup.sh test
+	@$(call configure,tsan)
+	@$(QUIETLY) "Building tsan (log: build/tsan/build.log)" build/tsan/build.log \
+		env TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp:ignore_noninstrumented_modules=1 \
+		$(NO_ASLR) cmake --build --preset tsan --parallel $(JOBS)
+	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp:ignore_noninstrumented_modules=1 \
+	$(NO_ASLR) $(call run_tests,tsan)
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZ_SECONDS each (clang, libFuzzer)
+	@scripts/setup.sh fuzz
+	@$(call configure,fuzz)
+	@$(call compile,fuzz)
+	@scripts/fuzz.sh build/fuzz $(FUZZ_SECONDS)
+
+.PHONY: bench
+bench: ## Build and run the benchmarks
+	@scripts/setup.sh bench
+	@$(QUIETLY) "Configuring bench" build/bench/configure.log cmake -S . -B build/bench -G Ninja \
+		-DCMAKE_BUILD_TYPE=Release -DNEWSCASTER_BUILD_BENCH=ON -DNEWSCASTER_BUILD_TESTS=OFF \
+		$(LAUNCHER)
+	@$(QUIETLY) "Building bench (log: build/bench/build.log)" build/bench/build.log \
+		cmake --build build/bench --parallel $(JOBS)
+	@for program in build/bench/bench/*_bench; do $$program; done
+
+.PHONY: install
+install: build ## Install to PREFIX (default /usr/local); DESTDIR is respected
+	@$(QUIETLY) "Installing to $(PREFIX)" build/release/install.log \
+		cmake --install build/release --prefix $(PREFIX)
+
+.PHONY: clean
+clean: ## Remove build results and rendered files; .venv stays
+	@rm -rf build out

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Runs every fuzz target of a build folder for some seconds each.
+#
+#   scripts/fuzz.sh BUILD_FOLDER SECONDS
+#
+# A target is an executable named *_fuzz; its seeds are in fuzz/corpus/<name without _fuzz>. What it
+# finds goes to BUILD_FOLDER/findings.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+build=$1
+seconds=$2
+mapfile -t targets < <(find "$build" -type f -name '*_fuzz' -perm -u+x | sort)
+if [[ ${#targets[@]} == 0 ]]; then
+    echo "fuzz: found no target below $build" >&2
+    exit 1
+fi
+mkdir -p "$build/findings"
+for target in "${targets[@]}"; do
+    name=$(basename "$target")
+    work="$build/corpus/$name"
+    mkdir -p "$work"
+    seeds="fuzz/corpus/${name%_fuzz}"
+    echo "fuzz: $name for $seconds s"
+    if ! "$target" -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 \
+        -artifact_prefix="$build/findings/$name-" "$work" \
+        $([[ -d $seeds ]] && echo "$seeds") >"$build/$name.log" 2>&1; then
+        tail -n 40 "$build/$name.log" >&2
+        exit 1
+    fi
+    grep 'number_of_executed_units' "$build/$name.log" || true
+done
