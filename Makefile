@@ -77,7 +77,7 @@ tsan: ## Run the tests under ThreadSanitizer
 fuzz: ## Run every fuzz target for FUZZ_SECONDS each (clang, libFuzzer)
 	@scripts/setup.sh fuzz
 	@$(call configure,fuzz)
-	@$(call compile,fuzz)
+	@$(call compile,fuzz,--target newscaster_fuzzers)
 	@scripts/fuzz.sh build/fuzz $(FUZZ_SECONDS)
 
 .PHONY: bench

@@ -3,14 +3,14 @@
 #
 #   scripts/fuzz.sh BUILD_FOLDER SECONDS
 #
-# A target is an executable named *_fuzz; its seeds are in fuzz/corpus/<name without _fuzz>. What it
-# finds goes to BUILD_FOLDER/findings.
+# A target is an executable named fuzz_<name>; its seeds are in fuzz/corpus/<name>. New inputs go to
+# BUILD_FOLDER/corpus, what breaks the target to BUILD_FOLDER/findings.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build=$1
 seconds=$2
-mapfile -t targets < <(find "$build" -type f -name '*_fuzz' -perm -u+x | sort)
+mapfile -t targets < <(find "$build" -type f -name 'fuzz_*' -perm -u+x | sort)
 if [[ ${#targets[@]} == 0 ]]; then
     echo "fuzz: found no target below $build" >&2
     exit 1
@@ -20,11 +20,12 @@ for target in "${targets[@]}"; do
     name=$(basename "$target")
     work="$build/corpus/$name"
     mkdir -p "$work"
-    seeds="fuzz/corpus/${name%_fuzz}"
+    folders=("$work")
+    [[ -d fuzz/corpus/${name#fuzz_} ]] && folders+=("fuzz/corpus/${name#fuzz_}")
     echo "fuzz: $name for $seconds s"
     if ! "$target" -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 \
-        -artifact_prefix="$build/findings/$name-" "$work" \
-        $([[ -d $seeds ]] && echo "$seeds") >"$build/$name.log" 2>&1; then
+        -dict=fuzz/json.dict -artifact_prefix="$build/findings/$name-" "${folders[@]}" \
+        >"$build/$name.log" 2>&1; then
         tail -n 40 "$build/$name.log" >&2
         exit 1
     fi
