@@ -62,6 +62,7 @@ std::span<float> Buffer::host_f32() {
 
 std::vector<std::string> provider_names() {
     std::vector<std::string> names;
+    names.reserve(kProviders.size());
     for (const auto& provider : kProviders) names.emplace_back(provider.name);
     return names;
 }

@@ -253,16 +253,16 @@ TEST_F(DeviceTest, F32IsDeterministicAndSessionsRunConcurrently) {
     std::array<int, 2> mismatches{};
     {
         std::vector<std::jthread> threads;
-        for (size_t t = 0; t < mismatches.size(); ++t) {
-            threads.emplace_back([&, t] {
+        for (int& mismatch : mismatches) {
+            threads.emplace_back([&] {
                 const auto stream = device->make_stream();
                 const auto session = graph->make_session();
                 session->bind("picture", input);
                 const auto output = session->buffer("features");
                 for (int i = 0; i < 50; ++i) {
                     session->run(*stream);
-                    mismatches[t] += std::memcmp(output->host_data(), reference->host_data(),
-                                                 output->bytes()) != 0;
+                    mismatch += std::memcmp(output->host_data(), reference->host_data(),
+                                            output->bytes()) != 0;
                 }
             });
         }

@@ -6,16 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
-
-// The same source for several instruction sets, chosen when the library is loaded. Not under a
-// sanitizer: the choice runs before its runtime is ready.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define NEWSCASTER_MULTIVERSION __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define NEWSCASTER_MULTIVERSION
-#endif
 
 namespace newscaster::device {
 
@@ -91,7 +81,6 @@ void combine_taps(const AxisTaps& x, const AxisTaps& y, const AxisTaps& z, int p
 }
 
 // [channels, voxels] -> [voxels, channels] for voxels [begin, end).
-NEWSCASTER_MULTIVERSION
 void to_channels_last(const float* planes, int64_t channels, int64_t voxels, int64_t begin,
                       int64_t end, float* rows) {
     for (int64_t v = begin; v < end; v += kTile) {
@@ -104,7 +93,6 @@ void to_channels_last(const float* planes, int64_t channels, int64_t voxels, int
 }
 
 // Weighted sum of the eight corners for `count` channels of each point, into planes.
-NEWSCASTER_MULTIVERSION
 void blend_tile(const float* rows, const TileTaps& taps, int points, int count, float* target,
                 int64_t plane_stride) {
     alignas(64) std::array<float, kTile * kChannels> tile;

@@ -37,7 +37,7 @@ struct GridSampleGeometry {
 // width, height and depth; target: [batch, channels, out].
 // Any grid value is safe: a NaN counts as far below -1 (reflection: as the low border voxel, and
 // so does an infinity). `nearest` rounds halves to even. The result does not depend on the number
-// of threads (the caller's TBB arena) nor on the instruction set.
+// of threads (the caller's TBB arena).
 // scratch: grown to channels * in.count() values and left for the next call.
 void grid_sample_3d(const GridSampleRule& rule, const GridSampleGeometry& geometry,
                     const float* volume, const float* grid, float* target,

@@ -56,7 +56,9 @@ class MemoryStreamBuffer final : public std::streambuf {
 // Gives the inputs their concrete shapes; what the graph fixes itself must not change.
 void fix_shapes(ov::Model& model, const GraphOptions& options, const std::filesystem::path& file) {
     std::map<std::string, ov::PartialShape> shapes;
-    for (const auto& [name, shape] : options.input_shapes) {
+    for (const auto& entry : options.input_shapes) {
+        const auto& name = entry.first;
+        const auto& shape = entry.second;
         shapes[name] = ov::PartialShape(std::vector<ov::Dimension>(shape.begin(), shape.end()));
         const auto ports = model.inputs();
         const auto port = std::ranges::find_if(

@@ -12,7 +12,7 @@
 namespace newscaster::device {
 
 HostBuffer::HostBuffer(TensorInfo info)
-    : Buffer(info, Location::host), memory_(info.dtype, info.shape) {}
+    : Buffer(std::move(info), Location::host), memory_(this->info().dtype, this->info().shape) {}
 
 struct OpenVinoGraph::Signature {
     struct Slot {
