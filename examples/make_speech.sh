@@ -1,9 +1,9 @@
 #!/bin/sh
 # Makes speech.wav, the recording that examples and tests use: 16 kHz, 16-bit, mono.
 #
-# Needs Debian's `flite` package. The voice is CMU Arctic "slt" (Carnegie Mellon University, free
-# for any use with the notice kept; see flite's COPYING). The text is ours. Speech synthesised with
-# it carries no further licence, so speech.wav is CC0-1.0 like the rest of the examples.
+# Needs Debian's `flite` package. The voice is "slt", built from the CMU Arctic databases
+# (Copyright Carnegie Mellon University; use, copying, modification and sale are allowed as long as
+# the notice stays with the voice itself). The text is our own. The recording is CC0-1.0.
 set -eu
 cd "$(dirname "$0")"
 flite -voice slt -o speech.wav -t "Good evening, and welcome to the news at eight. \

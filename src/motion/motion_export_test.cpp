@@ -46,7 +46,7 @@ const std::vector<float> kRow{90.0F, 0.1F, 0.2F, 0.3F, 0.25F, 0.5F, 1.0F, 0.5F};
 class MotionExport : public ::testing::Test {
   protected:
     fs::path write(const std::string& name, int64_t frames) {
-        const auto file = folder_.path() / name;
+        auto file = folder_.path() / name;
         const auto exporter = MotionExporter::open(file, small_manifest());
         for (int64_t i = 0; i < frames; ++i) {
             auto row = kRow;

@@ -142,7 +142,7 @@ TEST_F(MotionGeneratorTest, RefusesAGapInTheFeatures) {
 // The studio pack with a box filter of five frames over its pose and nothing else.
 class SmoothedPackTest : public MotionGeneratorTest {
   protected:
-    SmoothedPackTest() : MotionGeneratorTest(make_pack(folder_.path())) {}
+    SmoothedPackTest() : MotionGeneratorTest(make_pack(kFolder.path())) {}
 
     static fs::path make_pack(const fs::path& folder) {
         auto manifest = nlohmann::json::parse(read_text(studio() / "pack.json"));
@@ -155,7 +155,7 @@ class SmoothedPackTest : public MotionGeneratorTest {
         return folder;
     }
 
-    inline static const test::TempFolder folder_;
+    inline static const test::TempFolder kFolder;
 };
 
 TEST_F(SmoothedPackTest, SmoothsOnlyTheFilteredDims) {

@@ -90,7 +90,7 @@ TEST(WindowFusion, ATrackThatEveryWindowAgreesOnIsKept) {
             track.insert(track.end(), final_rows.begin(), final_rows.end());
         }
         for (size_t i = 0; i < track.size(); i += 2) {
-            EXPECT_FLOAT_EQ(track[i], static_cast<float>(i / 2));
+            EXPECT_FLOAT_EQ(2.0F * track[i], static_cast<float>(i));
             EXPECT_FLOAT_EQ(track[i + 1], -static_cast<float>(i));
         }
     }

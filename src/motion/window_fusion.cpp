@@ -15,7 +15,8 @@ std::span<const float> WindowFusion::add(std::span<const float> rows) {
     const auto old = tail();
     std::vector<float> fused(rows.begin(), rows.end());
     for (size_t i = 0; i < old.size(); ++i) {
-        const double weight = static_cast<double>(i / dims_) / static_cast<double>(overlap_);
+        const size_t row = i / dims_;
+        const double weight = static_cast<double>(row) / static_cast<double>(overlap_);
         fused[i] = static_cast<float>(old[i] * (1.0 - weight) + rows[i] * weight);
     }
     fused_ = std::move(fused);
