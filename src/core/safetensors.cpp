@@ -140,9 +140,9 @@ void write_safetensors(const std::filesystem::path& file, const TensorMap& tenso
     auto header = nlohmann::json::object();
     uint64_t position = 0;
     for (const auto& [name, tensor] : tensors) {
-        const auto* row = std::find_if(kNames.begin(), kNames.end(), [&](const auto& candidate) {
-            return candidate.second == tensor.dtype();
-        });
+        const auto* row = std::find_if(
+            kNames.begin(), kNames.end(),
+            [dtype = tensor.dtype()](const auto& candidate) { return candidate.second == dtype; });
         header[name] = {{"dtype", row->first},
                         {"shape", tensor.shape()},
                         {"data_offsets", {position, position + tensor.bytes()}}};

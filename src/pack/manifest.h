@@ -3,6 +3,7 @@
 // Every number the engine needs about a model is here; the C++ code has no model constant.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -17,6 +18,11 @@
 namespace newscaster::pack {
 
 inline constexpr int kSchemaVersion = 1;
+
+// Words of the format for device::Precision; listed here so that reading a manifest needs no
+// provider.
+inline constexpr std::array<std::string_view, 5> kPrecisionNames{"f32", "f16", "bf16", "int8",
+                                                                 "fp8"};
 
 // Graph roles. A pack has `warp` and `decoder`; others as its features need them.
 namespace role {

@@ -1,4 +1,3 @@
-#include "device/device.h"
 #include "pack/json_parts.h"
 #include "pack/manifest_sections.h"
 
@@ -57,12 +56,7 @@ constexpr std::array<std::string_view, 7> kRoles{role::kAudioEncoder,    role::k
                                                  role::kDecoder};
 
 bool is_precision(const std::string& name) {
-    try {
-        (void)device::precision_from_name(name);
-        return true;
-    } catch (const Error&) {
-        return false;
-    }
+    return std::find(kPrecisionNames.begin(), kPrecisionNames.end(), name) != kPrecisionNames.end();
 }
 
 std::map<std::string, TensorSpec> parse_tensors(const JsonReader& reader) {

@@ -101,8 +101,9 @@ void compare_tensors(const std::vector<device::TensorInfo>& in_file,
         }
     }
     for (const auto& [name, spec] : in_manifest) {
-        const bool present = std::any_of(in_file.begin(), in_file.end(),
-                                         [&](const auto& info) { return info.name == name; });
+        const bool present =
+            std::any_of(in_file.begin(), in_file.end(),
+                        [&wanted = name](const auto& info) { return info.name == wanted; });
         if (!present) {
             faults.push_back(fmt::format("{} '{}' of the manifest is missing", side, name));
         }

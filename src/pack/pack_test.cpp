@@ -169,6 +169,12 @@ TEST_F(PackTest, PicksTheBestPrecisionThatAllRolesAllow) {
                 HasSubstr("fp8"));
 }
 
+TEST_F(PackTest, EveryPrecisionOfTheFormatIsOneOfTheProviderInterface) {
+    for (const auto name : kPrecisionNames) {
+        EXPECT_EQ(device::name_of(device::precision_from_name(name)), name);
+    }
+}
+
 TEST_F(PackTest, UsesTheVariantOfAPrecisionWhereThereIsOne) {
     const fs::path folder = copy_of_studio();
     write_text_atomic(folder / "warp.int8.onnx", "not a graph");
