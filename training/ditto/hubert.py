@@ -157,14 +157,3 @@ class Hubert(nn.Module):
     def forward(self, audio: Tensor) -> Tensor:
         features = self.feature_projection(self.feature_extractor(audio))
         return cast(Tensor, self.encoder(features))
-
-
-class StreamingHubert(nn.Module):
-    """Form of the released graph: samples [1, N] -> rows [T, 1024], no batch axis."""
-
-    def __init__(self, network: Hubert) -> None:
-        super().__init__()
-        self.network = network
-
-    def forward(self, audio: Tensor) -> Tensor:
-        return cast(Tensor, self.network(audio)).squeeze(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from pathlib import Path
@@ -24,7 +25,7 @@ def upstream() -> ModuleType:
     pytest.importorskip("einops")
     sys.path.insert(0, str(Path(folder)))
     try:
-        import core.models.modules as modules  # upstream's package
+        modules = importlib.import_module("core.models.modules")  # upstream's package
     finally:
         sys.path.pop(0)
     return modules

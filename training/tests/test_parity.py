@@ -1,7 +1,6 @@
 """Our networks against upstream's modules, stage by stage, on the same seeded weights.
 
-NEWSCASTER_PARITY_WIDTH=1.0 (the default) compares the released sizes; upstream's modules have no
-width multiplier for LMDM and the motion extractor, so other widths are compared where they can be.
+The sizes are the released ones: upstream's modules have no width multiplier.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from ditto.config import DittoConfig
 from ditto.hubert import Hubert
 from ditto.networks import build_network
 from ditto.seeded import seed_parameters, uniform
+from ditto.warping import DenseMotionNetwork
 
 TOLERANCE = 1e-4  # max abs error, f32
 SEED = 7
@@ -91,6 +91,7 @@ def test_warp(upstream: ModuleType) -> None:
 @torch.no_grad()
 def test_dense_motion_core(upstream: ModuleType) -> None:
     network = ours("dense_motion_core").get_submodule("dense_motion_network")
+    assert isinstance(network, DenseMotionNetwork)
     theirs = upstream.WarpingNetwork().dense_motion_network.eval()
     theirs.load_state_dict(network.state_dict(), strict=True)
     volume = values("volume", (1, 32, 16, 64, 64))

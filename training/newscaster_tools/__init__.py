@@ -1,0 +1,1 @@
+"""newscaster-tools: model tools for pack makers (needs Python; the engine itself does not)."""

@@ -1,0 +1,121 @@
+"""Command line: `newscaster-tools VERB ...`. Data on stdout, errors on stderr.
+
+Exit codes: 0 done, 1 unexpected failure, 2 usage or bad input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from newscaster_tools.errors import ToolError
+from newscaster_tools.files import sha256_of
+
+
+def _add_size_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--width", type=float, default=1.0, help="multiplier of channel counts (default 1.0)"
+    )
+    parser.add_argument(
+        "--image-size",
+        type=int,
+        default=256,
+        metavar="PX",
+        help="side of the extractors' pictures, a multiple of 128 (default 256)",
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="newscaster-tools", description="Model tools.")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+
+    export = verbs.add_parser("export-ditto", help="write ONNX graphs of Ditto's networks")
+    source = export.add_mutually_exclusive_group(required=True)
+    source.add_argument("--pth", type=Path, metavar="DIR", help="folder of released .pth files")
+    source.add_argument("--seeded", type=int, metavar="N", help="random weights of seed N")
+    export.add_argument("--roles", metavar="A,B", help="only these graphs (default: all)")
+    export.add_argument("-o", "--output", type=Path, required=True, metavar="DIR")
+    _add_size_options(export)
+
+    importer = verbs.add_parser("import-ditto", help="make a pack of released Ditto checkpoints")
+    importer.add_argument("checkpoints", type=Path, metavar="CHECKPOINTS")
+    importer.add_argument("-o", "--output", type=Path, required=True, metavar="PACK")
+    importer.add_argument(
+        "--form",
+        choices=("auto", "onnx", "pytorch"),
+        default="auto",
+        help="which released form to read (default: ditto_pytorch if complete, else ditto_onnx)",
+    )
+    importer.add_argument(
+        "--cfg", type=Path, metavar="PKL", help="cfg pickle (default: the offline one found)"
+    )
+    importer.add_argument("--name", default="ditto-v0.4", help="the pack's name")
+    _add_size_options(importer)
+    return parser
+
+
+def _report(files: dict[str, Path]) -> None:
+    graphs = {
+        role: {"file": str(path), "bytes": path.stat().st_size, "sha256": sha256_of(path)}
+        for role, path in files.items()
+    }
+    json.dump({"graphs": graphs}, sys.stdout, indent=2)
+    print()
+
+
+def _export(options: argparse.Namespace) -> None:
+    # Imported late: PyTorch takes seconds, and --help needs none of it.
+    from ditto.config import DittoConfig
+    from ditto.signatures import SIGNATURES
+    from newscaster_tools import checkpoints, export_ditto
+
+    try:
+        config = DittoConfig(width=options.width, image_size=options.image_size)
+    except ValueError as error:
+        raise ToolError(str(error)) from error
+    offered = list(SIGNATURES)
+    if options.pth is not None:
+        # HuBERT is not released as a .pth file.
+        offered.remove("audio_encoder")
+    roles = options.roles.split(",") if options.roles else offered
+    for role in roles:
+        if role not in offered:
+            raise ToolError(f"--roles: found '{role}', wanted some of {', '.join(offered)}")
+    if options.pth is not None:
+        models = checkpoints.models_folder(options.pth)
+        _report(export_ditto.export_released(config, models, roles, options.output))
+    else:
+        _report(export_ditto.export_seeded(config, options.seeded, roles, options.output))
+
+
+def _import(options: argparse.Namespace) -> None:
+    from newscaster_tools import import_ditto
+
+    import_ditto.run(
+        import_ditto.Request(
+            checkpoints=options.checkpoints,
+            output=options.output,
+            form=options.form,
+            cfg=options.cfg,
+            name=options.name,
+            width=options.width,
+            image_size=options.image_size,
+        )
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    try:
+        {"export-ditto": _export, "import-ditto": _import}[options.verb](options)
+    except ToolError as error:
+        print(f"newscaster-tools: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
