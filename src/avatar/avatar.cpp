@@ -153,7 +153,7 @@ Avatar load_avatar(const fs::path& folder, const pack::Manifest& manifest,
     if (document.avatar_key != avatar_key) {
         fail(document_file,
              fmt::format("pack: found an avatar made for pack '{}' with key {}, wanted pack '{}' "
-                         "with key {}: make it again with `newscaster avatar create` and this pack",
+                         "with key {}: make it again with this pack (docs/avatar-format.md)",
                          document.pack_name, document.avatar_key, manifest.name, avatar_key));
     }
     Avatar avatar;
