@@ -225,13 +225,10 @@ def without_provenance(model: ModelProto) -> ModelProto:
 
 def normalised(path: Path, rule: GraphRule) -> tuple[ModelProto, bool]:
     """The released graph in the engine's form, and whether it differs from the file."""
-    try:
-        model = read(path, rule.what)
-        check_signature(path, model, rule)
-        changed = normalise_samplers(path, model)
-        changed = add_leading_axis(path, model, rule) or changed
-        changed = rename_tensors(path, model, rule) or changed
-        check_model(path, model)
-    except UnicodeError as error:  # protobuf decodes text only when it is read
-        raise ToolError(f"{path}: damaged: a name is no UTF-8 text, wanted {rule.what}") from error
+    model = read(path, rule.what)
+    check_signature(path, model, rule)
+    changed = normalise_samplers(path, model)
+    changed = add_leading_axis(path, model, rule) or changed
+    changed = rename_tensors(path, model, rule) or changed
+    check_model(path, model)
     return model, changed

@@ -103,6 +103,29 @@ def opset_of(path: Path, model: ModelProto) -> int:
     return int(versions[0])
 
 
+def _texts(graph: GraphProto) -> Iterator[object]:
+    for node in graph.node:
+        yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
+        yield from (attribute.name for attribute in node.attribute)
+    for value in (*graph.input, *graph.output, *graph.value_info, *graph.initializer):
+        yield value.name
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        yield from (dim.dim_param for dim in value.type.tensor_type.shape.dim)
+
+
+def _check_texts(path: Path, model: ModelProto) -> None:
+    """Protobuf does not check text before it is read, and then answers in several ways."""
+    try:
+        texts: list[object] = [entry.domain for entry in model.opset_import]
+        for graph in all_graphs(model.graph, path):
+            texts.extend(_texts(graph))
+        sound = all(isinstance(text, str) for text in texts)
+    except UnicodeError:
+        sound = False
+    if not sound:
+        raise ToolError(f"{path}: damaged: has a name that is no UTF-8 text, wanted an ONNX graph")
+
+
 def _check_operators(path: Path, model: ModelProto) -> None:
     count = 0
     for graph in all_graphs(model.graph, path):
@@ -132,6 +155,7 @@ def read(path: Path, what: str) -> ModelProto:
         raise ToolError(f"{path}: holds no graph, wanted the ONNX graph of {what}")
     if model.functions:
         raise ToolError(f"{path}: has model-local functions, wanted plain nodes")
+    _check_texts(path, model)
     opset_of(path, model)
     _check_operators(path, model)
     for graph in all_graphs(model.graph, path):
