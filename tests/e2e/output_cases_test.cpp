@@ -157,7 +157,7 @@ TEST(P21, AwkwardPaths) {
 
 TEST(P21, UnwritablePlaceFailsBeforeAnyWork) {
     for (const std::string output : {"/proc/x.mp4", "/proc/new/x.mp4", "/dev/null"}) {
-        const auto result = newscaster({"render", speech().string(), "-o", output});
+        const auto result = newscaster({"render", speech().string(), "--format", "mp4", "-o", output});
         EXPECT_EQ(result.exit_code, 5) << output;
         EXPECT_LT(result.wall_s, 1.0) << output;
         EXPECT_EQ(lines_in(result.err), 1) << result.err;

@@ -88,7 +88,9 @@ RunResult run(const std::string& program, const std::vector<std::string>& argume
 }
 
 RunResult newscaster(const std::vector<std::string>& arguments, const RunOptions& options) {
-    return run(NEWSCASTER_PROGRAM, arguments, options);
+    RunOptions with_data = options;
+    with_data.environment.try_emplace("NEWSCASTER_DATA", NEWSCASTER_SOURCE_DIR);
+    return run(NEWSCASTER_PROGRAM, arguments, with_data);
 }
 
 fs::path scratch() {
