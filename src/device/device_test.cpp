@@ -253,6 +253,7 @@ TEST_F(DeviceTest, F32IsDeterministicAndSessionsRunConcurrently) {
     std::array<int, 2> mismatches{};
     {
         std::vector<std::jthread> threads;
+        threads.reserve(mismatches.size());
         for (int& mismatch : mismatches) {
             threads.emplace_back([&] {
                 const auto stream = device->make_stream();
