@@ -2,7 +2,8 @@
 
 The width multiplier scales channel counts only. What the engine's contracts fix stays: 21
 keypoints, the 265 motion dims, the condition's 79 non-audio dims, the stitching MLP, the depth of
-the feature volume and the 110 channels that enter the dense-motion core.
+the feature volume and the 110 channels that enter the dense-motion core; so do the hidden channels
+of SPADE, which upstream fixes.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ class DittoConfig:
     sequence_frames: int = 80
     lmdm_layers: int = 8
     lmdm_heads: int = 8
+    spade_hidden: int = 128
     hubert_layers: int = 24
     hubert_heads: int = 16
     emotions: int = 8
@@ -76,10 +78,6 @@ class DittoConfig:
     def core_channels(self) -> int:
         """Channels of the dense-motion core's input: heat map + features, per motion."""
         return (self.keypoints + 1) * (self.compress + 1)
-
-    @property
-    def spade_hidden(self) -> int:
-        return scaled(128, self.width, 8)
 
     @property
     def convnext_dims(self) -> tuple[int, int, int, int]:

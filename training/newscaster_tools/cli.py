@@ -11,6 +11,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ditto.config import DittoConfig
+from ditto.signatures import SIGNATURES
 from newscaster_tools.errors import ToolError
 from newscaster_tools.files import sha256_of
 
@@ -40,6 +42,11 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("-o", "--output", type=Path, required=True, metavar="DIR")
     _add_size_options(export)
 
+    golden = verbs.add_parser("golden-ditto", help="write reference outputs of seeded networks")
+    golden.add_argument("--seeded", type=int, default=42, metavar="N", help="seed (default 42)")
+    golden.add_argument("-o", "--output", type=Path, required=True, metavar="DIR")
+    _add_size_options(golden)
+
     importer = verbs.add_parser("import-ditto", help="make a pack of released Ditto checkpoints")
     importer.add_argument("checkpoints", type=Path, metavar="CHECKPOINTS")
     importer.add_argument("-o", "--output", type=Path, required=True, metavar="PACK")
@@ -58,24 +65,26 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _report(files: dict[str, Path]) -> None:
-    graphs = {
-        role: {"file": str(path), "bytes": path.stat().st_size, "sha256": sha256_of(path)}
-        for role, path in files.items()
+    written = {
+        name: {"file": str(path), "bytes": path.stat().st_size, "sha256": sha256_of(path)}
+        for name, path in files.items()
     }
-    json.dump({"graphs": graphs}, sys.stdout, indent=2)
+    json.dump({"files": written}, sys.stdout, indent=2)
     print()
+
+
+def _config(options: argparse.Namespace) -> DittoConfig:
+    try:
+        return DittoConfig(width=options.width, image_size=options.image_size)
+    except ValueError as error:
+        raise ToolError(str(error)) from error
 
 
 def _export(options: argparse.Namespace) -> None:
     # Imported late: PyTorch takes seconds, and --help needs none of it.
-    from ditto.config import DittoConfig
-    from ditto.signatures import SIGNATURES
     from newscaster_tools import checkpoints, export_ditto
 
-    try:
-        config = DittoConfig(width=options.width, image_size=options.image_size)
-    except ValueError as error:
-        raise ToolError(str(error)) from error
+    config = _config(options)
     offered = list(SIGNATURES)
     if options.pth is not None:
         # HuBERT is not released as a .pth file.
@@ -91,6 +100,12 @@ def _export(options: argparse.Namespace) -> None:
         _report(export_ditto.export_seeded(config, options.seeded, roles, options.output))
 
 
+def _golden(options: argparse.Namespace) -> None:
+    from newscaster_tools import golden_ditto
+
+    _report(golden_ditto.write_goldens(_config(options), options.seeded, options.output))
+
+
 def _import(options: argparse.Namespace) -> None:
     from newscaster_tools import import_ditto
 
@@ -101,16 +116,16 @@ def _import(options: argparse.Namespace) -> None:
             form=options.form,
             cfg=options.cfg,
             name=options.name,
-            width=options.width,
-            image_size=options.image_size,
+            config=_config(options),
         )
     )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
+    verbs = {"export-ditto": _export, "golden-ditto": _golden, "import-ditto": _import}
     try:
-        {"export-ditto": _export, "import-ditto": _import}[options.verb](options)
+        verbs[options.verb](options)
     except ToolError as error:
         print(f"newscaster-tools: {error}", file=sys.stderr)
         return 2

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from ditto.config import DittoConfig
 from newscaster_tools.ditto_cfg import DittoSettings
@@ -213,7 +213,7 @@ def write_constants(path: Path, config: DittoConfig, settings: DittoSettings) ->
         constants["motion_clip_high"] = settings.clip[1].copy()
     if settings.blink is not None:
         constants["blink_offsets"] = settings.blink
-    save_file(constants, path)
+    path.write_bytes(save(constants))
 
 
 def manifest(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ditto.config import DittoConfig
@@ -24,8 +24,7 @@ class Request:
     form: str = "auto"  # "auto", "onnx" or "pytorch"
     cfg: Path | None = None
     name: str = "ditto-v0.4"
-    width: float = 1.0
-    image_size: int = 256
+    config: DittoConfig = field(default_factory=DittoConfig)
 
 
 def _store_graph(source: Path, role: str, config: DittoConfig, target: Path) -> None:
@@ -67,9 +66,8 @@ def _import_pytorch(release: Release, config: DittoConfig, folder: Path) -> dict
     return files
 
 
-def _write_pack(
-    request: Request, config: DittoConfig, settings: DittoSettings, release: Release, folder: Path
-) -> None:
+def _write_pack(request: Request, settings: DittoSettings, release: Release, folder: Path) -> None:
+    config = request.config
     load = _import_onnx if release.form == "onnx" else _import_pytorch
     files = load(release, config, folder)
     rules = graph_rules(config)
@@ -91,21 +89,17 @@ def _write_pack(
 
 def run(request: Request) -> None:
     """Writes the pack; on failure the output folder is as it was."""
-    try:
-        config = DittoConfig(width=request.width, image_size=request.image_size)
-    except ValueError as error:
-        raise ToolError(str(error)) from error
     output = request.output
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise ToolError(f"{output}: exists, wanted the name of a new or empty folder")
     release = find_release(request.checkpoints, request.form, request.cfg)
-    settings = load_settings(release.cfg, config)
+    settings = load_settings(release.cfg, request.config)
     make_folder(output.parent)
     partial = output.with_name(output.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     make_folder(partial)
     try:
-        _write_pack(request, config, settings, release, partial)
+        _write_pack(request, settings, release, partial)
         if output.exists():
             output.rmdir()
         partial.rename(output)

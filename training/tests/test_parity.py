@@ -5,14 +5,12 @@ The sizes are the released ones: upstream's modules have no width multiplier.
 
 from __future__ import annotations
 
-import json
-import os
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 import torch
+from parity_log import record
 from torch import Tensor, nn
 
 from ditto.config import DittoConfig
@@ -32,14 +30,6 @@ def values(name: str, shape: tuple[int, ...], scale: float = 1.0) -> Tensor:
 
 def keypoints(name: str, batch: int) -> Tensor:
     return values(name, (batch, 21, 3), 0.6)
-
-
-def record(stage: str, error: float, scale: float) -> None:
-    """Appends to the file that docs/parity.md is written from."""
-    path = os.environ.get("NEWSCASTER_PARITY_LOG")
-    if path:
-        with Path(path).open("a") as log:
-            log.write(json.dumps({"stage": stage, "max_abs": error, "scale": scale}) + "\n")
 
 
 @torch.no_grad()
@@ -159,6 +149,6 @@ def test_audio_encoder_against_transformers() -> None:
 
 def test_values_are_reproducible() -> None:
     first = values("x", (5,))
-    expected = np.array(first)
+    expected = first.numpy()
     assert np.array_equal(values("x", (5,)), expected)
     assert not np.array_equal(values("y", (5,)), expected)
