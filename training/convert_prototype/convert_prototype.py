@@ -47,6 +47,15 @@ EMOTIONS = ["angry", "disgust", "fear", "happy", "neutral", "sad", "surprise", "
 LIPS_MIN_MOVE = 0.04
 EYES_MIN_MOVE = 0.01
 
+# Tensors of the motion generator that hold motion vectors, and the yaw in them.
+MOTION_TENSORS = ["x", "cond_frame", "pred_noise", "x_start"]
+YAW_DIM = 2
+
+# The anchor pictures show the desk too low: rows of its top and front, and where the top goes.
+DESK_TOP_Y = 900
+DESK_FRONT_Y = 960
+DESK_RAISED_Y = 765
+
 MAPS = {"f64": [1, 64, 64, 64], "f128": [1, 24, 128, 128], "f256": [1, 8, 256, 256]}
 POINTS = [1, KEYPOINTS, 3]
 FLOW = {
@@ -139,6 +148,10 @@ def convert_graph(role: str, prototype: Path, target: Path) -> None:
     model = onnx_rewrite.load(prototype / PLANS[role].source)
     if role in ("audio_encoder", "motion_generator"):
         onnx_rewrite.store_weights_as_half(model, KEEP_F32.get(role, []))
+    if role == "motion_generator":
+        # Learnt with +yaw = the subject's left, the opposite of the composition's rotation:
+        # unmirrored, the eyes would lead the turning head instead of staying on the camera.
+        onnx_rewrite.mirror_dims(model, MOTION_TENSORS, [YAW_DIM])
     if role == "warp":
         onnx_rewrite.free_batch_of_warp(model)
     if role == "decoder":
@@ -238,6 +251,7 @@ def convert_pack(prototype: Path, folder: Path) -> dict[str, Any]:
         basis, channels = stored["basis"], [str(name) for name in stored["arkit"]]
     with np.load(prototype / "audio/stats.npz") as stored:
         mean, std = stored["mean"].astype(np.float32), stored["std"].astype(np.float32)
+    mean[YAW_DIM] = -mean[YAW_DIM]
     constants = folder / "constants.safetensors"
     tensors = {"expression_basis": basis, "motion_mean": mean, "motion_std": std}
     constants.write_bytes(save(tensors))
@@ -289,7 +303,8 @@ def convert_avatar(name: str, prototype: Path, folder: Path, key: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     source = prototype / "visual/avatars"
     facts = json.loads((source / "meta.json").read_text(encoding="utf-8"))[name]
-    shutil.copyfile(source / f"{name}_anchor_1920x1080.png", folder / "canvas.png")
+    canvas = raise_desk(read_rgb(source / f"{name}_anchor_1920x1080.png"))
+    Image.fromarray(canvas).save(folder / "canvas.png", optimize=True)
     shutil.copyfile(source / f"{name}_source512.png", folder / "source.png")
     with np.load(source / f"{name}.npz") as stored:
         tensors: dict[str, Array] = {part: stored[part][None] for part in stored.files}
@@ -310,6 +325,15 @@ def convert_avatar(name: str, prototype: Path, folder: Path, key: str) -> None:
             "tensors": {"file": file.name, "sha256": sha256_of(file)},
         },
     )
+
+
+def raise_desk(picture: Array) -> Array:
+    """Moves the news desk up, its front stretched to the lower edge: a chest-up anchor shot."""
+    top = picture[DESK_TOP_Y:DESK_FRONT_Y]
+    front = Image.fromarray(picture[DESK_FRONT_Y:])
+    height = picture.shape[0] - DESK_RAISED_Y - len(top)
+    stretched = front.resize((picture.shape[1], height), Image.Resampling.BICUBIC)
+    return np.concatenate([picture[:DESK_RAISED_Y], top, np.asarray(stretched)])
 
 
 def read_rgb(path: Path) -> Array:

@@ -97,6 +97,33 @@ def free_batch_of_warp(model: onnx.ModelProto) -> None:
     make_batch_dynamic(model, [v.name for v in [*graph.input, *graph.output]])
 
 
+def mirror_dims(model: onnx.ModelProto, names: Sequence[str], dims: Sequence[int]) -> None:
+    """Changes the sign of `dims` of the last axis at the listed inputs and outputs."""
+    graph = model.graph
+    values = {v.name: v for v in [*graph.input, *graph.output]}
+    inputs = {v.name for v in graph.input}
+    for name in names:
+        sign = np.ones(values[name].type.tensor_type.shape.dim[-1].dim_value, np.float32)
+        sign[list(dims)] = -1
+        graph.initializer.append(numpy_helper.from_array(sign, f"{name}_sign"))
+        inner = f"{name}_mirrored"
+        for node in graph.node:
+            names_of = node.input if name in inputs else node.output
+            for i, tensor in enumerate(names_of):
+                if tensor == name:
+                    names_of[i] = inner
+            if name not in inputs:
+                for i, tensor in enumerate(node.input):
+                    if tensor == name:
+                        node.input[i] = inner
+        if name in inputs:
+            mul = helper.make_node("Mul", [name, f"{name}_sign"], [inner], name=f"/{inner}")
+            graph.node.insert(0, mul)
+        else:
+            mul = helper.make_node("Mul", [inner, f"{name}_sign"], [name], name=f"/{inner}")
+            graph.node.append(mul)
+
+
 def remove_dead_nodes(graph: onnx.GraphProto) -> None:
     """Drops nodes and initialisers whose results nobody reads."""
     while True:
