@@ -25,7 +25,7 @@ echo "tidy: checking ${#files[@]} files"
 # clang-tidy counts suppressed warnings on standard error; findings come on standard output.
 log=$build/tidy.log
 if ! printf '%s\0' "${files[@]}" |
-    xargs -0 -n 4 -P "$(nproc)" "${CLANG_TIDY:-clang-tidy}" --quiet -p "$build" \
+    xargs -0 -n 2 -P "$(nproc)" "${CLANG_TIDY:-clang-tidy}" --quiet -p "$build" \
         >"$log" 2>"$log.err"; then
     grep -E ': (warning|error): ' "$log" | sed "s|^$PWD/||" | sort -u >&2 || tail -n 20 "$log.err" >&2
     echo "tidy: findings above; details in $log" >&2
