@@ -80,6 +80,14 @@ void MuxWriter::add_audio_stream(const WriterOptions& options) {
               "describing the sound");
         audio_stream_->codecpar->codec_tag = 0;  // the source container's tag means nothing here
         packet_time_base_ = media::to_av(options.audio.packet_time_base);
+        if (options.container == Container::mkv &&
+            audio_stream_->codecpar->codec_id == AV_CODEC_ID_OPUS) {
+            // For Opus the muxer states the delay as CodecDelay, which players subtract from the
+            // blocks' times, but does not add it to them.
+            copy_shift_ =
+                av_rescale_q(audio_stream_->codecpar->initial_padding,
+                             {1, audio_stream_->codecpar->sample_rate}, packet_time_base_);
+        }
     }
     audio_stream_->time_base = {1, audio_stream_->codecpar->sample_rate};
 }
@@ -87,11 +95,6 @@ void MuxWriter::add_audio_stream(const WriterOptions& options) {
 void MuxWriter::write_header(const WriterOptions& options) {
     AVDictionary* settings = nullptr;
     const AVCodecParameters* sound = audio_stream_ != nullptr ? audio_stream_->codecpar : nullptr;
-    if (options.container == Container::mkv && sound != nullptr &&
-        sound->codec_id == AV_CODEC_ID_OPUS) {
-        // The muxer states the decoder's delay for Opus, so its start needs no other correction.
-        format_->avoid_negative_ts = AVFMT_AVOID_NEG_TS_DISABLED;
-    }
     if (options.container == Container::mp4) {
         // Edit lists count in the movie's time scale: the sound's rate keeps its length exact.
         if (sound != nullptr) av_dict_set_int(&settings, "movie_timescale", sound->sample_rate, 0);
@@ -134,7 +137,7 @@ void MuxWriter::write_audio_packet(const std::shared_ptr<AVPacket>& packet) {
         throw Error(ErrorCode::runtime, "a sound packet was given to a writer that does not copy");
     }
     const std::shared_ptr<AVPacket> copy = media::share(*packet);
-    if (copy->pts == AV_NOPTS_VALUE) copy->pts = next_copy_pts_;
+    copy->pts = copy->pts == AV_NOPTS_VALUE ? next_copy_pts_ : copy->pts + copy_shift_;
     copy->dts = copy->pts;  // sound is never reordered
     // Some demuxers shorten the last packet's duration by the padding, others only tell the
     // padding; a whole packet is as long as the longest before it.

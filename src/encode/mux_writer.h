@@ -39,6 +39,7 @@ class MuxWriter final : public VideoWriter {
     AudioCarry carry_;
     AVRational packet_time_base_{0, 1};  // of copied packets
     int64_t next_copy_pts_ = 0;          // for packets without a time stamp, in packet_time_base_
+    int64_t copy_shift_ = 0;             // added to copied packets, in packet_time_base_
     int64_t longest_copy_ = 0;           // duration, in packet_time_base_
     int64_t next_frame_ = 0;
     int width_;
