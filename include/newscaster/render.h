@@ -46,7 +46,7 @@ render_file(const Engine& engine, const AvatarPtr& avatar, const RenderJob& job,
             const std::function<bool(const RenderProgress&)>& progress);
 
 // Checks a job without an engine, in milliseconds: the audio opens and holds samples, the places
-// of the results are writable, the options make sense. Standard input is not touched.
-NEWSCASTER_EXPORT void check_job(const RenderJob& job);
+// of the results are writable, the options make sense for the pack. Standard input is not touched.
+NEWSCASTER_EXPORT void check_job(const RenderJob& job, const std::filesystem::path& pack);
 
 }  // namespace newscaster

@@ -10,7 +10,10 @@
 #include "core/file.h"
 #include "encode/video_writer.h"
 #include "media/audio_source.h"
+#include "motion/condition_rows.h"
+#include "motion/diffusion_schedule.h"
 #include "motion/motion_export.h"
+#include "pack/pack.h"
 #include "pipeline/loaded_avatar.h"
 #include "pipeline/stage_meter.h"
 
@@ -258,20 +261,25 @@ RenderReport render_file(const Engine& engine, const AvatarPtr& avatar, const Re
     return Rendering(engine, avatar, job).run(progress);
 }
 
-void check_job(const RenderJob& job) {
+void check_job(const RenderJob& job, const fs::path& pack_folder) {
     check_options(job);
     const auto container = encode::container_from(job.format, job.output);
+    const auto pack = pack::Pack::open(pack_folder);
+    const auto& manifest = pack.manifest();
+    const motion::ConditionRows emotion_is_known(manifest, job.session.emotion);
+    const auto& diffusion = manifest.motion.diffusion;
+    (void)motion::ddim_timesteps(diffusion, job.session.steps.value_or(diffusion.default_steps));
     if (job.audio != "-") {
-        constexpr int64_t kAnyRateHz = 16000;  // only opened, never read
         in_stage("media", [&] {
-            return media::AudioSource::open(job.audio, source_options(job, kAnyRateHz));
+            return media::AudioSource::open(job.audio,
+                                            source_options(job, manifest.audio.sample_rate_hz));
         });
     }
     if (job.output != "-" && container != encode::Container::png) {
         const AtomicFile probe(job.output);
     }
     if (!job.export_motion.empty()) {
-        const AtomicFile probe(job.export_motion);
+        (void)motion::MotionExporter::open(job.export_motion, manifest);
     }
 }
 
