@@ -18,6 +18,10 @@ constexpr double kReturnToMean = 0.45;
 constexpr double kChannelChange = 2.0;
 // Below this (-100 dBFS) a block says nothing about the channels.
 constexpr double kSilence = 1e-10;
+// A turn of speakers: within one block the followed channel falls this far (9 dB) behind one that
+// is about as loud (-6 dB) as the followed one was. Smoothed energies would notice too late.
+constexpr double kTurn = 8.0;
+constexpr double kTurnLevel = 0.25;
 
 }  // namespace
 
@@ -68,12 +72,22 @@ void ChannelMixer::update_energies(std::span<const float> block) {
         mean_square += sum * sum;
     }
     const double per_frame = 1.0 / static_cast<double>(frames);
-    const double rate = started_ ? 1.0 - std::exp(-kBlockSeconds / kSmoothingSeconds) : 1.0;
+    const bool anew = !started_ || notice_turn(squares, per_frame);
+    const double rate = anew ? 1.0 : 1.0 - std::exp(-kBlockSeconds / kSmoothingSeconds);
     for (size_t c = 0; c < channels_; ++c) {
         energies_[c] += rate * (squares[c] * per_frame - energies_[c]);
     }
     mean_square *= per_frame / static_cast<double>(channels_ * channels_);
     mean_energy_ += rate * (mean_square - mean_energy_);
+}
+
+bool ChannelMixer::notice_turn(const std::vector<double>& squares, double per_frame) {
+    if (target_ == kMean) return false;
+    const auto loudest = std::max_element(squares.begin(), squares.end());
+    if (*loudest < kTurn * squares[target_]) return false;
+    if (*loudest * per_frame < kTurnLevel * energies_[target_]) return false;
+    target_ = static_cast<int>(loudest - squares.begin());
+    return true;
 }
 
 void ChannelMixer::choose_target() {

@@ -27,6 +27,8 @@ class ChannelMixer {
   private:
     void mix_block(std::span<const float> block, std::vector<float>& mono);
     void update_energies(std::span<const float> block);
+    // True when another channel took over within this block: it is followed, energies start anew.
+    bool notice_turn(const std::vector<double>& squares, double per_frame);
     void choose_target();
 
     static constexpr int kMean = -1;  // target_: the mean; else the channel followed
