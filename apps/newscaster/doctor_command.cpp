@@ -59,19 +59,14 @@ void print_text(const MachineReport& report) {
 
 }  // namespace
 
-void add_doctor_command(CLI::App& app, const GlobalOptions& global, Dispatch& dispatch) {
-    CLI::App* verb = app.add_subcommand("doctor", "Say what this machine can run, with advice");
-    verb->callback([&global, &dispatch] {
-        dispatch.action = [&global] {
-            const MachineReport report = inspect_machine();
-            if (global.json) {
-                fmt::print("{}\n", to_json(report).dump(2));
-            } else {
-                print_text(report);
-            }
-            return 0;
-        };
-    });
+int run(const DoctorRequest& /*request*/, const GlobalOptions& global) {
+    const MachineReport report = inspect_machine();
+    if (global.json) {
+        fmt::print("{}\n", to_json(report).dump(2));
+    } else {
+        print_text(report);
+    }
+    return 0;
 }
 
 }  // namespace newscaster::cli

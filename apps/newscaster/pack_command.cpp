@@ -1,7 +1,6 @@
 // newscaster pack info|verify.
 #include <fmt/format.h>
 
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -40,8 +39,10 @@ nlohmann::json to_json(const PackInfo& info) {
             {"graphs", graphs}};
 }
 
-int show_info(const std::string& pack, const GlobalOptions& global) {
-    const PackInfo info = describe_pack(find_data("packs", pack));
+}  // namespace
+
+int run(const PackInfoRequest& request, const GlobalOptions& global) {
+    const PackInfo info = describe_pack(find_data("packs", request.pack));
     if (global.json) {
         fmt::print("{}\n", to_json(info).dump(2));
         return 0;
@@ -62,8 +63,8 @@ int show_info(const std::string& pack, const GlobalOptions& global) {
     return 0;
 }
 
-int verify(const std::string& pack, const GlobalOptions& global) {
-    const auto folder = find_data("packs", pack);
+int run(const PackVerifyRequest& request, const GlobalOptions& global) {
+    const auto folder = find_data("packs", request.pack);
     const auto faults = verify_pack(folder);
     if (global.json) {
         fmt::print(
@@ -76,25 +77,6 @@ int verify(const std::string& pack, const GlobalOptions& global) {
         for (const auto& fault : faults) fmt::print("{}\n", fault);
     }
     return faults.empty() ? 0 : static_cast<int>(ErrorCode::bad_pack);
-}
-
-}  // namespace
-
-void add_pack_command(CLI::App& app, const GlobalOptions& global, Dispatch& dispatch) {
-    CLI::App* verb = app.add_subcommand("pack", "Look at a model pack");
-    verb->require_subcommand(1);
-    const auto add = [&](const char* name, const char* help, auto action) {
-        auto pack = std::make_shared<std::string>("studio");
-        CLI::App* sub = verb->add_subcommand(name, help);
-        sub->add_option("pack", *pack, "Bundled name or folder")
-            ->type_name("PACK")
-            ->capture_default_str();
-        sub->callback([pack, &global, &dispatch, action] {
-            dispatch.action = [pack, &global, action] { return action(*pack, global); };
-        });
-    };
-    add("info", "Print what a pack holds", show_info);
-    add("verify", "Check every file's hash and every graph against the manifest", verify);
 }
 
 }  // namespace newscaster::cli

@@ -1,0 +1,57 @@
+// What a command line asks for: one struct per verb, filled by CommandLine, run by the verbs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "global_options.h"
+
+namespace newscaster::cli {
+
+// newscaster render. Texts that a later step checks (format, preset, precision, ...) are as given.
+struct RenderRequest {
+    std::string audio;
+    std::string avatar = "anna";
+    std::string pack = "studio";
+    std::string output;  // empty = named after the sound
+    std::string format;
+    double crf = 18.0;
+    std::string preset = "veryfast";
+    std::string provider = "auto";
+    std::string precision = "auto";
+    int threads = 0;
+    int batch_size = 0;
+    bool no_cache = false;
+    int64_t steps = 0;
+    std::string seed;
+    std::string emotion;
+    std::string export_motion;
+    std::string report;
+    int stride = 1;
+    bool kinematic_smoothing = false;
+};
+
+struct PackInfoRequest {
+    std::string pack = "studio";
+};
+
+struct PackVerifyRequest {
+    std::string pack = "studio";
+};
+
+struct AvatarInfoRequest {
+    std::string avatar = "anna";
+};
+
+struct DoctorRequest {};
+
+using Request = std::variant<RenderRequest, PackInfoRequest, PackVerifyRequest, AvatarInfoRequest,
+                             DoctorRequest>;
+
+struct Invocation {
+    GlobalOptions global;
+    Request request;
+};
+
+}  // namespace newscaster::cli
