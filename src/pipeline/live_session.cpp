@@ -114,7 +114,12 @@ LiveSession::LiveSession(std::shared_ptr<const Engine::Impl> engine,
     if (!callbacks_.on_frame) {
         throw Error(ErrorCode::bad_input, "a session needs an on_frame callback");
     }
-    start_threads(std::make_unique<Analysis>(*this, options));
+    try {
+        start_threads(std::make_unique<Analysis>(*this, options));
+    } catch (...) {
+        cancel();  // the threads that did start are joined while this object unwinds
+        throw;
+    }
 }
 
 LiveSession::~LiveSession() {
@@ -230,6 +235,8 @@ void LiveSession::guarded(const char* name, Body body) noexcept {
         Error error(ErrorCode::runtime, exception.what());
         error.set_stage(name);
         fail(std::make_exception_ptr(error));
+    } catch (...) {  // a callback may throw anything
+        fail(std::current_exception());
     }
 }
 
