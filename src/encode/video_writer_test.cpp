@@ -3,6 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+extern "C" {
+#include <libavcodec/codec_par.h>
+}
+
+#include <cstdlib>
+
 #include "core/file.h"
 #include "media/audio_source.h"
 #include "media/test_support.h"
@@ -94,6 +100,81 @@ TEST(VideoWriter, FullDiskIsAnErrorWithReason) {
         EXPECT_EQ(error.code(), ErrorCode::io);
         EXPECT_THAT(error.what(), HasSubstr("No space left"));
     }
+}
+
+TEST(ContainerFrom, NameAndFormat) {
+    EXPECT_EQ(container_from("", "a.mp4"), Container::mp4);
+    EXPECT_EQ(container_from("", "a.b.mkv"), Container::mkv);
+    EXPECT_EQ(container_from("y4m", "a.mp4"), Container::y4m);
+    EXPECT_EQ(container_from("", "-"), Container::mp4);
+    EXPECT_EQ(container_from("png", "frames"), Container::png);
+    EXPECT_THROW((void)container_from("avi", "a.mp4"), Error);
+    EXPECT_THROW((void)container_from("", "a.avi"), Error);
+}
+
+TEST(ChooseCarry, CopiesWhatTheContainerHolds) {
+    struct Case {
+        AVCodecID codec;
+        int rate_hz;
+        AudioCarry mp4;
+        AudioCarry mkv;
+    };
+    for (const Case& test : {Case{AV_CODEC_ID_PCM_S16LE, 48000, AudioCarry::aac, AudioCarry::copy},
+                             Case{AV_CODEC_ID_MP3, 44100, AudioCarry::copy, AudioCarry::copy},
+                             Case{AV_CODEC_ID_MP3, 8000, AudioCarry::aac, AudioCarry::copy},
+                             Case{AV_CODEC_ID_OPUS, 48000, AudioCarry::copy, AudioCarry::copy},
+                             Case{AV_CODEC_ID_VORBIS, 48000, AudioCarry::aac, AudioCarry::copy},
+                             Case{AV_CODEC_ID_FLAC, 48000, AudioCarry::aac, AudioCarry::copy}}) {
+        AVCodecParameters source{};
+        source.codec_type = AVMEDIA_TYPE_AUDIO;
+        source.codec_id = test.codec;
+        source.sample_rate = test.rate_hz;
+        EXPECT_EQ(choose_carry(Container::mp4, source), test.mp4) << test.codec;
+        EXPECT_EQ(choose_carry(Container::mkv, source), test.mkv) << test.codec;
+        EXPECT_EQ(choose_carry(Container::nv12, source), AudioCarry::none) << test.codec;
+    }
+}
+
+// Writes three pictures in a raw format and returns what ffmpeg decodes them to as rgb24.
+std::string decoded_rgb(const std::string& output, Container container, const std::string& input) {
+    WriterOptions options;
+    options.output = output;
+    options.container = container;
+    options.video.width = 64;
+    options.video.height = 32;
+    const auto writer = open_writer(options);
+    for (int64_t i = 0; i < 3; ++i) writer->write_video(picture(i));
+    writer->finish();
+    const std::string raw = output + ".rgb";
+    const std::string command = "ffmpeg -v error -nostdin -y " + input +
+                                " -vf scale=in_color_matrix=bt709:in_range=tv:out_range=pc:"
+                                "flags=accurate_rnd+full_chroma_int,format=rgb24 -f rawvideo " +
+                                raw;
+    EXPECT_EQ(std::system(command.c_str()), 0) << command;
+    return read_text(raw);
+}
+
+TEST(VideoWriter, Y4mAndPngShowTheSamePicture) {
+    const ScratchFolder scratch;
+    const std::string y4m = scratch.file("a.y4m");
+    const std::string from_y4m = decoded_rgb(y4m, Container::y4m, "-i " + y4m);
+    ASSERT_EQ(from_y4m.size(), 3U * 64 * 32 * 3);
+    EXPECT_EQ(read_text(y4m).substr(0, 32), "YUV4MPEG2 W64 H32 F25:1 Ip A1:1 ");
+    const std::string folder = scratch.file("frames");
+    decoded_rgb(folder, Container::png, "-i " + folder + "/%06d.png");
+    // PNG is full-range RGB already: decode it without the matrix of the command above.
+    const std::string raw = scratch.file("png.rgb");
+    const std::string command = "ffmpeg -v error -nostdin -y -start_number 0 -i " + folder +
+                                "/%06d.png -pix_fmt rgb24 -f rawvideo " + raw;
+    ASSERT_EQ(std::system(command.c_str()), 0);
+    const std::string from_png = read_text(raw);
+    ASSERT_EQ(from_png.size(), from_y4m.size());
+    int worst = 0;
+    for (size_t i = 0; i < from_png.size(); ++i) {
+        worst = std::max(worst, std::abs(static_cast<int>(static_cast<uint8_t>(from_png[i])) -
+                                         static_cast<int>(static_cast<uint8_t>(from_y4m[i]))));
+    }
+    EXPECT_LE(worst, 2);
 }
 
 TEST(VideoWriter, NothingStaysWithoutFinish) {

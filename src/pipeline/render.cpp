@@ -275,7 +275,10 @@ void check_job(const RenderJob& job, const fs::path& pack_folder) {
                                             source_options(job, manifest.audio.sample_rate_hz));
         });
     }
-    if (job.output != "-" && container != encode::Container::png) {
+    std::error_code ignored;
+    const bool is_device = fs::exists(job.output, ignored) && !fs::is_directory(job.output) &&
+                           !fs::is_regular_file(job.output, ignored);
+    if (job.output != "-" && !is_device && container != encode::Container::png) {
         const AtomicFile probe(job.output);
     }
     if (!job.export_motion.empty()) {

@@ -156,12 +156,19 @@ TEST(P21, AwkwardPaths) {
 }
 
 TEST(P21, UnwritablePlaceFailsBeforeAnyWork) {
-    for (const std::string output : {"/proc/x.mp4", "/proc/new/x.mp4", "/dev/null"}) {
-        const auto result = newscaster({"render", speech().string(), "--format", "mp4", "-o", output});
+    for (const std::string output : {"/proc/x.mp4", "/proc/new/x.mp4", "/proc"}) {
+        const auto result =
+            newscaster({"render", speech().string(), "--format", "mp4", "-o", output});
         EXPECT_EQ(result.exit_code, 5) << output;
         EXPECT_LT(result.wall_s, 1.0) << output;
         EXPECT_EQ(lines_in(result.err), 1) << result.err;
     }
+}
+
+TEST(Output, DevicesAreWrittenNotReplaced) {
+    const auto result =
+        newscaster({"render", short_speech().string(), "--format", "nv12", "-o", "/dev/null"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_TRUE(fs::is_character_file("/dev/null"));
 }
 

@@ -111,6 +111,7 @@ TEST_F(Refusals, Options) {
              {"provider", {audio, "--provider", "abacus"}, 4, "abacus"},
              {"crf", {audio, "--crf", "99"}, 2, "99"},
              {"seed", {audio, "--seed", "-3"}, 2, "-3"},
+             {"seed after a blank", {audio, "--seed", " -3"}, 2, " -3"},
              {"steps", {audio, "--steps", "-1"}, 2, "-1"},
              {"emotion", {audio, "--emotion", "hangry"}, 2, "hangry"},
              {"format", {audio, "--format", "avi"}, 2, "avi"},
@@ -121,6 +122,11 @@ TEST_F(Refusals, Options) {
               {audio, "--config", file("c.toml", "[render]\ncrff = 3\n").string()},
               2,
               "crff"},
+             {"config that is a folder",
+              {audio, "--config", folder_.string()},
+              2,
+              "cannot be read"},
+             {"missing config", {audio, "--config", "none.toml"}, 2, "none.toml"},
              {"avatar", {audio, "-a", "nobody"}, 3, "nobody"}}) {
         expect(refusal);
     }
