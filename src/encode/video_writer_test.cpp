@@ -85,6 +85,56 @@ TEST(VideoWriter, Mp4HasTagsExactSoundAndIndexInFront) {
     EXPECT_EQ(read_text(scratch.file("b.mp4")), bytes);
 }
 
+struct AacCase {
+    int rate_hz;
+    int channels;
+    int aac_rate_hz;
+    int aac_channels;
+};
+
+// Half a second of any rate and layout becomes AAC of the same length.
+void check_aac(const AacCase& test) {
+    const ScratchFolder scratch;
+    const auto samples = static_cast<size_t>(test.rate_hz / 2);
+    const auto tone = media::testing::sine(440, test.rate_hz, samples, 0.2);
+    const std::vector<std::vector<float>> lanes(static_cast<size_t>(test.channels), tone);
+    media::testing::write_wav(scratch.file("a.wav"), test.rate_hz, test.channels,
+                              media::testing::to_int16(media::testing::interleave<float>(lanes)));
+    media::AudioSourceOptions sound;
+    sound.keep_frames = true;
+    const auto source = media::AudioSource::open(scratch.file("a.wav"), sound);
+    WriterOptions options;
+    options.output = scratch.file("a.mp4");
+    options.video.width = 64;
+    options.video.height = 32;
+    options.carry = AudioCarry::aac;
+    options.audio = {&source->codec_parameters(), source->packet_time_base()};
+    const auto writer = open_writer(options);
+    while (auto piece = source->read()) {
+        for (const auto& frame : piece->frames) writer->write_audio_frame(frame);
+    }
+    for (int64_t i = 0; i < 13; ++i) writer->write_video(picture(i));
+    writer->finish();
+
+    const auto result = media::AudioSource::open(options.output, {});
+    EXPECT_EQ(result->format().codec, "aac");
+    EXPECT_EQ(result->format().sample_rate_hz, test.aac_rate_hz);
+    EXPECT_EQ(result->format().channels, test.aac_channels);
+    while (result->read()) {
+    }
+    EXPECT_NEAR(static_cast<double>(result->total_source_samples()) / test.aac_rate_hz, 0.5, 0.002);
+}
+
+TEST(VideoWriter, AacTakesAnyRateAndLayout) {
+    for (const AacCase& test :
+         {AacCase{8000, 1, 8000, 1}, AacCase{11025, 2, 11025, 2}, AacCase{44100, 6, 44100, 6},
+          AacCase{48000, 3, 48000, 3}, AacCase{48000, 8, 48000, 8}, AacCase{96000, 2, 96000, 2},
+          AacCase{192000, 2, 96000, 2}}) {
+        SCOPED_TRACE(fmt::format("{} Hz, {} channels", test.rate_hz, test.channels));
+        check_aac(test);
+    }
+}
+
 TEST(VideoWriter, FullDiskIsAnErrorWithReason) {
     const ScratchFolder scratch;
     WriterOptions options;
