@@ -39,6 +39,9 @@ def _parser() -> argparse.ArgumentParser:
     source.add_argument("--pth", type=Path, metavar="DIR", help="folder of released .pth files")
     source.add_argument("--seeded", type=int, metavar="N", help="random weights of seed N")
     export.add_argument("--roles", metavar="A,B", help="only these graphs (default: all)")
+    export.add_argument(
+        "--pack", action="store_true", help="with --seeded: also write constants and pack.json"
+    )
     export.add_argument("-o", "--output", type=Path, required=True, metavar="DIR")
     _add_size_options(export)
 
@@ -82,7 +85,8 @@ def _config(options: argparse.Namespace) -> DittoConfig:
 
 def _export(options: argparse.Namespace) -> None:
     # Imported late: PyTorch takes seconds, and --help needs none of it.
-    from newscaster_tools import checkpoints, export_ditto
+    from newscaster_tools import checkpoints, export_ditto, pack_folder
+    from newscaster_tools.ditto_cfg import DittoSettings
 
     config = _config(options)
     offered = list(SIGNATURES)
@@ -93,11 +97,18 @@ def _export(options: argparse.Namespace) -> None:
     for role in roles:
         if role not in offered:
             raise ToolError(f"--roles: found '{role}', wanted some of {', '.join(offered)}")
+    if options.pack and (options.pth is not None or not set(roles) >= set(pack_folder.PACK_ROLES)):
+        raise ToolError("--pack: wanted together with --seeded and without --roles")
     if options.pth is not None:
         models = checkpoints.models_folder(options.pth)
         _report(export_ditto.export_released(config, models, roles, options.output))
-    else:
-        _report(export_ditto.export_seeded(config, options.seeded, roles, options.output))
+        return
+    files = export_ditto.export_seeded(config, options.seeded, roles, options.output)
+    if options.pack:
+        pack_folder.add_motion_vector_to(files["motion_extractor"], config)
+        name = f"ditto-seeded-{options.seeded}"
+        files |= pack_folder.finish_pack(options.output, files, name, config, DittoSettings())
+    _report(files)
 
 
 def _golden(options: argparse.Namespace) -> None:

@@ -21,23 +21,23 @@ Floats = npt.NDArray[np.float32]
 class DittoSettings:
     """Upstream's run-time settings; what the cfg leaves out has upstream's default."""
 
-    emotion: tuple[int, ...]
-    overlap_frames: int
-    sampling_steps: int
-    smoothing_frames: int
-    source_smoothing_frames: int
-    online: bool
-    crop_scale: float
-    crop_shift_x: float
-    crop_shift_y: float
-    crop_rotate: bool
-    relative: bool
-    stitching: bool
-    clip: Floats | None  # [2, dims]: lowest and highest motion values
-    blink: Floats | None  # [frames, 63]: expression offsets of one blink
-    blink_gap: int  # -1 never, 0 random, else frames between blinks
-    reset_interval: int  # windows between resets of the previous motion; 0 never
-    reset_kept: tuple[int, int] | None  # dims that a reset leaves alone
+    emotion: tuple[int, ...] = (4,)
+    overlap_frames: int = 10
+    sampling_steps: int = 50
+    smoothing_frames: int = 3
+    source_smoothing_frames: int = 13
+    online: bool = False
+    crop_scale: float = 2.3
+    crop_shift_x: float = 0.0
+    crop_shift_y: float = -0.125
+    crop_rotate: bool = True
+    relative: bool = True
+    stitching: bool = True
+    clip: Floats | None = None  # [2, dims]: lowest and highest motion values
+    blink: Floats | None = None  # [frames, 63]: expression offsets of one blink
+    blink_gap: int = 0  # -1 never, 0 random, else frames between blinks
+    reset_interval: int = 0  # windows between resets of the previous motion; 0 never
+    reset_kept: tuple[int, int] | None = None  # dims that a reset leaves alone
 
 
 class _Reader:
@@ -140,25 +140,26 @@ def load_settings(path: Path, config: DittoConfig) -> DittoSettings:
     _check_model_section(path, _section(path, content, "audio2motion_cfg"), config)
     read = _Reader(path, _section(path, content, "default_kwargs"))
     frames = config.sequence_frames
-    gap = read.values.get("delta_eye_open_n", 0)
+    usual = DittoSettings()
+    gap = read.values.get("delta_eye_open_n", usual.blink_gap)
     if type(gap) is not int or not -1 <= gap <= 100_000:
         raise read.fail("delta_eye_open_n", "an integer in -1..100000")
     return DittoSettings(
-        emotion=read.indices("emo", 4, config.emotions),
-        overlap_frames=read.integer("overlap_v2", 10, 1, frames - 1),
-        sampling_steps=read.integer("sampling_timesteps", 50, 1, 1000),
-        smoothing_frames=read.integer("smo_k_d", 3, 1, 99),
-        source_smoothing_frames=read.integer("smo_k_s", 13, 1, 999),
-        online=read.flag("online_mode", False),
-        crop_scale=read.number("crop_scale", 2.3, 0.1, 10.0),
-        crop_shift_x=read.number("crop_vx_ratio", 0.0, -2.0, 2.0),
-        crop_shift_y=read.number("crop_vy_ratio", -0.125, -2.0, 2.0),
-        crop_rotate=read.flag("crop_flag_do_rot", True),
-        relative=read.flag("relative_d", True),
-        stitching=read.flag("flag_stitching", True),
+        emotion=read.indices("emo", usual.emotion[0], config.emotions),
+        overlap_frames=read.integer("overlap_v2", usual.overlap_frames, 1, frames - 1),
+        sampling_steps=read.integer("sampling_timesteps", usual.sampling_steps, 1, 1000),
+        smoothing_frames=read.integer("smo_k_d", usual.smoothing_frames, 1, 99),
+        source_smoothing_frames=read.integer("smo_k_s", usual.source_smoothing_frames, 1, 999),
+        online=read.flag("online_mode", usual.online),
+        crop_scale=read.number("crop_scale", usual.crop_scale, 0.1, 10.0),
+        crop_shift_x=read.number("crop_vx_ratio", usual.crop_shift_x, -2.0, 2.0),
+        crop_shift_y=read.number("crop_vy_ratio", usual.crop_shift_y, -2.0, 2.0),
+        crop_rotate=read.flag("crop_flag_do_rot", usual.crop_rotate),
+        relative=read.flag("relative_d", usual.relative),
+        stitching=read.flag("flag_stitching", usual.stitching),
         clip=read.array("v_min_max_for_clip", 2, config.motion_dims),
         blink=read.array("delta_eye_arr", None, 3 * config.keypoints),
         blink_gap=gap,
-        reset_interval=read.integer("fix_kp_cond", 0, 0, 100_000),
+        reset_interval=read.integer("fix_kp_cond", usual.reset_interval, 0, 100_000),
         reset_kept=read.pair("fix_kp_cond_dim", config.motion_dims),
     )

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ditto.config import DittoConfig
-from newscaster_tools import ditto_pack, graph_rewrites, graphs
-from newscaster_tools.ditto_cfg import DittoSettings, load_settings
+from newscaster_tools import graph_rewrites, graphs
+from newscaster_tools.ditto_cfg import load_settings
 from newscaster_tools.errors import ToolError
 from newscaster_tools.files import make_folder, require_file
-from newscaster_tools.release import ONNX_FILES, Release, find_release, graph_rules
-
-PACK_ROLES = tuple(ONNX_FILES)
+from newscaster_tools.pack_folder import PACK_ROLES, add_motion_vector_to, finish_pack
+from newscaster_tools.release import Release, find_release, graph_rules
 
 
 @dataclass(frozen=True)
@@ -59,32 +57,8 @@ def _import_pytorch(release: Release, config: DittoConfig, folder: Path) -> dict
     files = {"audio_encoder": folder / "audio_encoder.onnx"}
     _store_graph(hubert, "audio_encoder", config, files["audio_encoder"])
     files |= export_released(config, release.folder, PTH_FILES, folder)
-    extractor = files["motion_extractor"]
-    model = graphs.read(extractor, "the motion extractor")
-    graph_rewrites.add_motion_vector(extractor, model, config.motion_dims, config.keypoints)
-    graphs.write(model, extractor)
+    add_motion_vector_to(files["motion_extractor"], config)
     return files
-
-
-def _write_pack(request: Request, settings: DittoSettings, release: Release, folder: Path) -> None:
-    config = request.config
-    load = _import_onnx if release.form == "onnx" else _import_pytorch
-    files = load(release, config, folder)
-    rules = graph_rules(config)
-    extra = {
-        "motion": ((1, config.motion_dims), "f32"),
-        "kp_canonical": ((1, config.keypoints, 3), "f32"),
-    }
-    entries = {
-        role: ditto_pack.graph_entry(
-            role, rules[role], files[role], extra if role == "motion_extractor" else {}
-        )
-        for role in PACK_ROLES
-    }
-    constants = folder / "constants.safetensors"
-    ditto_pack.write_constants(constants, config, settings)
-    manifest = ditto_pack.manifest(request.name, config, settings, entries, constants)
-    (folder / "pack.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
 
 
 def run(request: Request) -> None:
@@ -99,7 +73,9 @@ def run(request: Request) -> None:
     shutil.rmtree(partial, ignore_errors=True)
     make_folder(partial)
     try:
-        _write_pack(request, settings, release, partial)
+        load = _import_onnx if release.form == "onnx" else _import_pytorch
+        files = load(release, request.config, partial)
+        finish_pack(partial, files, request.name, request.config, settings)
         if output.exists():
             output.rmdir()
         partial.rename(output)

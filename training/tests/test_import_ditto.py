@@ -182,3 +182,23 @@ def test_output_that_exists(
     assert main(["import-ditto", str(onnx_release), "-o", str(tmp_path), *SIZES]) == 2
     assert "new or empty folder" in capsys.readouterr().err
     assert (tmp_path / "kept").read_text() == "x"
+
+
+def test_seeded_pack(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """export-ditto --pack makes what import-ditto makes, less the cfg's constants."""
+    output = tmp_path / "pack"
+    assert main(["export-ditto", "--seeded", str(SEED), "--pack", "-o", str(output), *SIZES]) == 0
+    written = json.loads(capsys.readouterr().out)["files"]
+    assert {"manifest", "constants", "dense_motion_core", *ONNX_FILES} == set(written)
+    manifest = json.loads((output / "pack.json").read_text())
+    assert "clip" not in manifest["motion"]
+    assert manifest["motion"]["composition"]["blink"]["offsets"] is None
+    for graph in manifest["graphs"].values():
+        assert sha256_of(output / graph["file"]) == graph["sha256"]
+    check_same_results(output)
+
+
+def test_pack_of_some_roles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--seeded", "1", "--pack", "--roles", "stitch", "-o", str(tmp_path / "pack")]
+    assert main(["export-ditto", *arguments]) == 2
+    assert "--pack" in capsys.readouterr().err
