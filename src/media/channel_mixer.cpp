@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace newscaster::media {
 
@@ -34,7 +35,9 @@ ChannelMixer::ChannelMixer(int channels, int sample_rate_hz)
 
 void ChannelMixer::push(std::span<const float> interleaved, std::vector<float>& mono) {
     if (channels_ == 1) {
-        mono.insert(mono.end(), interleaved.begin(), interleaved.end());
+        // Float files may hold any finite value; the resampler would turn the largest into NaN.
+        std::transform(interleaved.begin(), interleaved.end(), std::back_inserter(mono),
+                       [](float value) { return std::clamp(value, -1.0F, 1.0F); });
         return;
     }
     const size_t block_size = block_frames_ * channels_;
