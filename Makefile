@@ -7,6 +7,7 @@ MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 30
+BENCH_SECONDS ?= 10,60,600
 LINT_BASE ?=
 
 LAUNCHER := $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache,)
@@ -81,14 +82,14 @@ fuzz: ## Run every fuzz target for FUZZ_SECONDS each (clang, libFuzzer)
 	@scripts/fuzz.sh build/fuzz $(FUZZ_SECONDS)
 
 .PHONY: bench
-bench: ## Build and run the benchmarks
+bench: ## Run all benchmarks; results go to docs/benchmarks (BENCH_SECONDS=10 is quick)
 	@scripts/setup.sh bench
 	@$(QUIETLY) "Configuring bench" build/bench/configure.log cmake -S . -B build/bench -G Ninja \
 		-DCMAKE_BUILD_TYPE=Release -DNEWSCASTER_BUILD_BENCH=ON -DNEWSCASTER_BUILD_TESTS=OFF \
 		$(LAUNCHER)
 	@$(QUIETLY) "Building bench (log: build/bench/build.log)" build/bench/build.log \
 		cmake --build build/bench --parallel $(JOBS)
-	@for program in build/bench/bench/*_bench; do $$program; done
+	@scripts/bench.sh build/bench $(BENCH_SECONDS)
 
 .PHONY: install
 install: build ## Install to PREFIX (default /usr/local); DESTDIR is respected
