@@ -6,7 +6,7 @@ MAKEFLAGS += --no-print-directory
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
-FUZZ_SECONDS ?= 30
+FUZZ_SECONDS ?= 60
 BENCH_SECONDS ?= 10,60,600
 LINT_BASE ?=
 
