@@ -36,7 +36,9 @@ uint64_t parse_seed(const std::string& text) {
     size_t used = 0;
     uint64_t seed = 0;
     try {
-        if (!text.empty() && text.front() != '-') seed = std::stoull(text, &used, 0);
+        // Not by sign alone: stoull skips white space before one.
+        const bool digit_first = !text.empty() && text.front() >= '0' && text.front() <= '9';
+        if (digit_first) seed = std::stoull(text, &used, 0);
     } catch (const std::exception&) {
         used = 0;
     }

@@ -6,8 +6,12 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string_view>
+#include <system_error>
 
 #include "newscaster/error.h"
 
@@ -44,6 +48,16 @@ void apply_value(CLI::App& app, const std::string& file, const std::string& key,
     }
 }
 
+// toml++ wants to seek, which pipes cannot, and takes a folder for an empty file.
+std::string contents_of(const std::string& file) {
+    std::error_code ignored;
+    std::ifstream stream(file, std::ios::binary);
+    if (!stream.is_open() || std::filesystem::is_directory(file, ignored)) {
+        throw Error(ErrorCode::bad_input, file + ": the configuration file cannot be read");
+    }
+    return {std::istreambuf_iterator<char>(stream), {}};
+}
+
 }  // namespace
 
 void name_environment_variables(CLI::App& app) {
@@ -62,7 +76,7 @@ void name_environment_variables(CLI::App& app) {
 void apply_config_file(CLI::App& app, const std::string& file) {
     toml::table table;
     try {
-        table = toml::parse_file(file);
+        table = toml::parse(contents_of(file), file);
     } catch (const toml::parse_error& error) {
         throw Error(ErrorCode::bad_input,
                     fmt::format("{}:{}: {}", file, error.source().begin.line, error.description()));
