@@ -13,9 +13,12 @@
 namespace newscaster::composite {
 
 // Soft mask in crop pixels: 0 within inset_px of the border, then smoothstep over feather_px to 1.
+// linear: a line instead, over the pixel centres (0 at the first, 1 at the feather_px-th); in a
+// corner 1 - the distance to the inner corner in feather widths, at least 0.
 struct SoftMask {
     double inset_px = 0.0;
     double feather_px = 0.0;
+    bool linear = false;
 };
 
 // RGB (full range) -> NV12, BT.709 limited, chroma = 2x2 mean, sited between the four pixels.

@@ -211,6 +211,18 @@ TEST(PastePlan, RoiIsTheSmallestAlignedBox) {
     }
 }
 
+TEST(MaskWeight, LinearProfileIsALineOverPixelCentres) {
+    const SoftMask mask{.inset_px = 0.0, .feather_px = 26.0, .linear = true};
+    for (int i = 0; i < 26; ++i) {
+        EXPECT_NEAR(mask_weight(mask, 512, i + 0.5, 256.0), i / 25.0, 1e-12);
+        EXPECT_NEAR(mask_weight(mask, 512, 256.0, 511.5 - i), i / 25.0, 1e-12);
+    }
+    EXPECT_EQ(mask_weight(mask, 512, 256.0, 256.0), 1.0);
+    // Corner: 1 - the distance to the inner corner, which is 15 and 20 pixels away of 25.
+    EXPECT_NEAR(mask_weight(mask, 512, 10.5, 5.5), 0.0, 1e-12);
+    EXPECT_NEAR(mask_weight(mask, 512, 22.5, 21.5), 1.0 - 5.0 / 25.0, 1e-12);
+}
+
 TEST(PastePlan, MaskIsZeroInTheInsetAndOneInside) {
     const SoftMask mask{4.0, 40.0};
     EXPECT_EQ(mask_weight(mask, 512, 4.0, 256.0), 0.0);

@@ -268,6 +268,14 @@ class TableBuilder {
 
 double mask_weight(const SoftMask& mask, int crop_size, double u, double v) {
     const double size = crop_size;
+    if (mask.linear) {
+        const double first_centre = mask.inset_px + 0.5;
+        const double width = std::max(mask.feather_px - 1.0, 1e-9);
+        const auto missing = [&](double x) {  // 0 inside, 1 at the centre of the outermost pixel
+            return std::max(0.0, 1.0 - (std::min(x, size - x) - first_centre) / width);
+        };
+        return std::max(0.0, 1.0 - std::hypot(missing(u), missing(v)));
+    }
     const double past_inset = std::min({u, v, size - u, size - v}) - mask.inset_px;
     if (!(past_inset > 0.0)) return 0.0;
     if (past_inset >= mask.feather_px) return 1.0;

@@ -54,13 +54,20 @@ GraphFile parse_file(const JsonReader& reader) {
 }
 
 MaskSpec parse_mask(const JsonReader& reader, int64_t crop_size_px) {
-    reader.expect_keys({"inset_px", "feather_px"});
+    reader.expect_keys({"inset_px", "feather_px", "profile"});
     const double half = static_cast<double>(crop_size_px) / 2.0;
     MaskSpec mask;
     mask.inset_px = reader.at("inset_px").number(0.0, half);
     mask.feather_px = reader.at("feather_px").number(0.0, half);
     if (mask.inset_px + mask.feather_px > half) {
         reader.fail(fmt::format("inset_px + feather_px of at most {}, half of the crop", half));
+    }
+    if (reader.has("profile")) {
+        const std::string profile = reader.at("profile").text();
+        mask.linear = profile == "linear";
+        if (!mask.linear && profile != "smoothstep") {
+            reader.at("profile").fail("\"smoothstep\" or \"linear\"");
+        }
     }
     return mask;
 }

@@ -62,21 +62,35 @@ KeypointSpec parse_keypoints(const JsonReader& reader, const MotionSpec& motion)
     return keypoints;
 }
 
+FramingSpec parse_framing(const JsonReader& reader) {
+    reader.expect_keys({"scale", "shift_x", "shift_y", "rotate"});
+    constexpr double kMaxScale = 100.0;
+    FramingSpec framing;
+    framing.scale = reader.at("scale").number(0.1, kMaxScale);
+    framing.shift_x = reader.at("shift_x").number(-1.0, 1.0);
+    framing.shift_y = reader.at("shift_y").number(-1.0, 1.0);
+    framing.rotate = reader.at("rotate").boolean();
+    return framing;
+}
+
 CropSpec parse_crop(const JsonReader& reader) {
-    reader.expect_keys({"size_px", "mask"});
+    reader.expect_keys({"size_px", "mask", "framing"});
     CropSpec crop;
     crop.size_px = reader.at("size_px").integer(kMinCropPx, kMaxCropPx);
     crop.mask = parse_mask(reader.at("mask"), crop.size_px);
+    if (reader.has("framing")) crop.framing = parse_framing(reader.at("framing"));
     return crop;
 }
 
-void check_motion_against_keypoints(const JsonReader& layout, const Manifest& manifest) {
-    const auto& spans = manifest.motion.layout;
+// Spans that hold three numbers per keypoint must hold them for all.
+template <typename Span, typename Kind>
+void check_against_keypoints(const JsonReader& array, const std::vector<Span>& spans, Kind kind,
+                             int64_t keypoints) {
     for (size_t i = 0; i < spans.size(); ++i) {
-        if (spans[i].kind != SpanKind::expression) continue;
-        const int64_t wanted = 3 * manifest.keypoints.count;
+        if (spans[i].kind != kind) continue;
+        const int64_t wanted = 3 * keypoints;
         if (spans[i].size != wanted) {
-            layout.at(i).at("size").fail(fmt::format("{}, three per keypoint", wanted));
+            array.at(i).at("size").fail(fmt::format("{}, three per keypoint", wanted));
         }
     }
 }
@@ -138,7 +152,14 @@ Manifest parse_manifest(std::string_view json_text, const std::string& origin) {
     manifest.audio = parse_audio(root.at("audio"), manifest.frame_rate);
     manifest.motion = parse_motion(root.at("motion"), manifest.audio);
     manifest.keypoints = parse_keypoints(root.at("keypoints"), manifest.motion);
-    check_motion_against_keypoints(root.at("motion").at("layout"), manifest);
+    const JsonReader motion = root.at("motion");
+    check_against_keypoints(motion.at("layout"), manifest.motion.layout, SpanKind::expression,
+                            manifest.keypoints.count);
+    check_against_keypoints(motion.at("conditions"), manifest.motion.conditions,
+                            ConditionKind::source_keypoints, manifest.keypoints.count);
+    if (motion.has("composition")) {
+        manifest.motion.composition = parse_composition(motion.at("composition"), manifest);
+    }
     manifest.crop = parse_crop(root.at("crop"));
     root.at("constants").expect_keys({"file", "sha256"});
     manifest.constants = parse_file(root.at("constants"));

@@ -54,8 +54,9 @@ struct GraphSpec {
     std::map<std::string, TensorSpec> outputs;  // by ONNX tensor name
     // Engine's word -> ONNX tensor name, where the engine itself feeds or reads the tensor.
     // audio_encoder: audio, features. motion_generator: latent, previous_frame, condition,
-    // timestep, noise, sample. warp/decoder: source_keypoints, driving_keypoints, image. Every
-    // other input is an avatar tensor or an earlier graph's output of the same name.
+    // timestep, noise, sample. stitch: source_keypoints, driving_keypoints, stitched_keypoints.
+    // warp/decoder: source_keypoints, driving_keypoints, image. Every other input is an avatar
+    // tensor or an earlier graph's output of the same name.
     std::map<std::string, std::string> bindings;
 
     [[nodiscard]] const std::string& tensor(const std::string& word) const;  // throws bad_pack
@@ -80,6 +81,13 @@ struct AudioSpec {
 
 enum class SpanKind { scale, pitch_deg, yaw_deg, roll_deg, translation, blendshapes, expression };
 
+// A pose angle stored as `size` logits: degrees = step_deg * sum(softmax(logits) * index) +
+// offset_deg.
+struct PoseBins {
+    double step_deg = 0.0;
+    double offset_deg = 0.0;
+};
+
 // One named stretch of the motion vector.
 struct MotionSpan {
     std::string name;
@@ -90,10 +98,21 @@ struct MotionSpan {
     double low = 0.0;      // clip range, when `clipped`
     double high = 0.0;
     bool clipped = false;
-    std::vector<std::string> channels;  // blendshapes: one name each (ARKit)
+    std::vector<std::string> channels{};  // blendshapes: one name each (ARKit)
+    std::optional<PoseBins> bins{};       // pose angles; none: size 1, degrees
+    double stored_offset = 0.0;           // scale: value = stored + this
+    int64_t axes = 3;                     // translation: how many of x, y, z move the keypoints
 };
 
-enum class ConditionKind { audio, emotion, blink_value, blink_mask };
+enum class ConditionKind {
+    audio,
+    emotion,
+    blink_value,
+    blink_mask,
+    eye_open,         // opening of both eyes, per source frame of the avatar
+    eye_ball,         // movement of both irises, per source frame of the avatar
+    source_keypoints  // canonical keypoints of the avatar's first source frame
+};
 
 // One stretch of the motion generator's condition row.
 struct ConditionSpan {
@@ -102,6 +121,10 @@ struct ConditionSpan {
     int64_t size = 0;
     std::vector<std::string> labels;  // emotion
     std::string default_label;        // emotion
+    // Emotion: labels mixed by default; just `default_label` unless the manifest says more.
+    std::vector<std::string> default_labels{};
+    // Emotion: the row is softmax(this at the chosen labels, 0 elsewhere); none: one-hot.
+    std::optional<double> softmax_logit{};
 };
 
 // Box filter over `frames` (odd) of the dims [offset, offset+size).
@@ -119,6 +142,58 @@ struct DiffusionSpec {
     uint64_t default_seed = 0;
     // steps -> timesteps from high to low (all > 0); other counts: linspace(-1, timesteps-1, n+1).
     std::map<int64_t, std::vector<int64_t>> step_tables;
+    double default_eta = 0.0;  // 0: deterministic; 1: as much noise as the forward process
+    std::optional<int64_t> stochastic_steps{};  // default steps when eta is above 0
+    std::optional<double> stochastic_eta{};
+};
+
+// How overlapping windows are joined; docs/motion.md, "Windows".
+enum class Fusion { offline, online };
+
+// The generator's previous-frame input returns to the avatar's own motion every so many windows.
+struct ResetSpec {
+    int64_t interval_windows = 0;  // 0: never
+    int64_t kept_begin = 0;        // dims [kept_begin, kept_end) keep their generated value
+    int64_t kept_end = 0;
+};
+
+// Expression offset of one keypoint's axis per degree of gaze: `above` x d for d > 0, else `below`.
+struct GazeOffset {
+    int64_t keypoint = 0;
+    int64_t axis = 0;  // 0 x, 1 y, 2 z
+    bool by_pitch = false;
+    double above = 0.0;
+    double below = 0.0;
+};
+
+struct GazeSpec {
+    double yaw_ratio = 0.0;
+    double pitch_ratio = 0.0;
+    std::vector<GazeOffset> offsets;
+};
+
+struct BlinkSpec {
+    std::string offsets;      // constant [frames, 3 * keypoints], one blink; empty: none
+    int64_t gap_frames = -1;  // -1: no blinks, 0: random gaps, n: gaps of n frames
+    int64_t min_gap_frames = 0;
+    int64_t max_gap_frames = 0;
+};
+
+// How generated motion is put on the source's; docs/motion.md, "Mixing with the source". A pack
+// without it drives every span, and its composer adds the source's pose.
+struct CompositionSpec {
+    bool relative = false;  // to the first driving frame
+    // Span name -> weight of the driving motion, for avatars of one frame and of several.
+    std::map<std::string, double> driven_image;
+    std::map<std::string, double> driven_video;
+    std::string driven_keypoints;  // group whose expression is driven; empty: all keypoints
+    std::string eye_keypoints;     // group driven while the eyes are; empty: none
+    bool drive_eyes_image = true;
+    bool drive_eyes_video = true;
+    BlinkSpec blink;
+    std::optional<GazeSpec> gaze;
+    bool stitching = false;
+    std::vector<std::string> fade_spans;
 };
 
 struct MotionSpec {
@@ -132,6 +207,15 @@ struct MotionSpec {
     DiffusionSpec diffusion;
     std::string mean_tensor;  // names in constants
     std::string std_tensor;
+    std::string clip_low_tensor{};  // names of constants [dims]; empty: no clip
+    std::string clip_high_tensor{};
+    Fusion fusion = Fusion::offline;
+    bool smooth_windows = false;         // filters run while windows are joined, too
+    bool repeat_last_condition = false;  // how the last window is filled; else silence
+    bool start_from_source = false;      // frame before the first window: source's, else neutral
+    ResetSpec reset{};
+    int64_t source_smoothing_frames = 1;
+    std::optional<CompositionSpec> composition{};
 
     [[nodiscard]] const MotionSpan* find(SpanKind kind) const;
     [[nodiscard]] const ConditionSpan* find(ConditionKind kind) const;
@@ -144,15 +228,26 @@ struct KeypointSpec {
     std::map<std::string, std::vector<int64_t>> groups;  // "lips", "eyes", ...
 };
 
-// Soft paste-back mask in crop pixels: 0 within inset_px of the border, smoothstep over feather_px.
+// Soft paste-back mask in crop pixels: 0 within inset_px of the border, then a smoothstep or a line
+// to 1 over feather_px.
 struct MaskSpec {
     double inset_px = 0.0;
     double feather_px = 0.0;
+    bool linear = false;
+};
+
+// How registration cuts the crop out of a picture; in crop sizes.
+struct FramingSpec {
+    double scale = 0.0;
+    double shift_x = 0.0;
+    double shift_y = 0.0;
+    bool rotate = false;  // eyes level
 };
 
 struct CropSpec {
     int64_t size_px = 0;  // square crop the decoder draws
     MaskSpec mask;
+    std::optional<FramingSpec> framing{};
 };
 
 struct Manifest {

@@ -42,6 +42,9 @@ std::vector<BindingRule> binding_rules(const Manifest& manifest) {
         {role::kMotionExtractor, "image", kIn, true, {1, 3, -1, -1}},
         {role::kMotionExtractor, "motion", kOut, false, {1, motion.dims}},
         {role::kMotionExtractor, "canonical_keypoints", kOut, false, points},
+        {role::kStitch, "source_keypoints", kIn, true, points},
+        {role::kStitch, "driving_keypoints", kIn, true, points},
+        {role::kStitch, "stitched_keypoints", kOut, true, points},
         {role::kWarp, "source_keypoints", kIn, true, points},
         {role::kWarp, "driving_keypoints", kIn, true, points},
         {role::kDecoder, "source_keypoints", kIn, false, points},
@@ -194,6 +197,8 @@ void parse_graphs(const JsonReader& reader, Manifest& manifest) {
     }
     (void)reader.at(role::kWarp);
     check_connections(reader.at(role::kDecoder), manifest);
+    const auto& composition = manifest.motion.composition;
+    if (composition && composition->stitching) (void)reader.at(role::kStitch);
     if (manifest.graphs.contains(role::kAudioEncoder)) {
         check_feature_rows(reader.at(role::kAudioEncoder), manifest);
     }

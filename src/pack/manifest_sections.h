@@ -37,6 +37,9 @@ T one_of(const JsonReader& reader, const std::array<std::pair<std::string_view, 
 // Needs audio (feature width) parsed before.
 [[nodiscard]] MotionSpec parse_motion(const JsonReader& reader, const AudioSpec& audio);
 
+// motion.composition; needs motion.layout and keypoints of `manifest`.
+[[nodiscard]] CompositionSpec parse_composition(const JsonReader& reader, const Manifest& manifest);
+
 // Needs every other section of `manifest` parsed before.
 void parse_graphs(const JsonReader& reader, Manifest& manifest);
 

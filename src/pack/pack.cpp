@@ -50,11 +50,19 @@ TensorMap read_constants(const fs::path& file, const GraphFile& expected) {
     return constants;
 }
 
+// Extents below 0 in `open` fit any.
+bool shape_fits(const Shape& open, const Shape& concrete) {
+    return open.size() == concrete.size() &&
+           std::equal(open.begin(), open.end(), concrete.begin(),
+                      [](int64_t a, int64_t b) { return a < 0 || a == b; });
+}
+
+// -1 in `wanted`: any extent.
 void require_constant(const TensorMap& constants, const fs::path& file, const std::string& name,
                       const Shape& wanted, bool positive = false) {
     const auto found = constants.find(name);
     if (found == constants.end()) fail(file, fmt::format("constant '{}' is missing", name));
-    if (found->second.shape() != wanted) {
+    if (!shape_fits(wanted, found->second.shape())) {
         fail(file, fmt::format("constant '{}': found shape {}, wanted {}", name,
                                to_string(found->second.shape()), to_string(wanted)));
     }
@@ -68,20 +76,35 @@ void require_constant(const TensorMap& constants, const fs::path& file, const st
     }
 }
 
+void require_ordered(const TensorMap& constants, const fs::path& file, const std::string& low,
+                     const std::string& high) {
+    const auto lows = constants.find(low)->second.as<float>();
+    const auto highs = constants.find(high)->second.as<float>();
+    for (size_t i = 0; i < lows.size(); ++i) {
+        if (lows[i] <= highs[i]) continue;
+        fail(file, fmt::format("constants '{}' and '{}': found {} > {} at dim {}, wanted low <= "
+                               "high",
+                               low, high, lows[i], highs[i], i));
+    }
+}
+
 void check_constants(const TensorMap& constants, const fs::path& file, const Manifest& manifest) {
     const auto& motion = manifest.motion;
     require_constant(constants, file, motion.mean_tensor, {motion.dims});
     require_constant(constants, file, motion.std_tensor, {motion.dims}, true);
+    if (!motion.clip_low_tensor.empty()) {
+        require_constant(constants, file, motion.clip_low_tensor, {motion.dims});
+        require_constant(constants, file, motion.clip_high_tensor, {motion.dims});
+        require_ordered(constants, file, motion.clip_low_tensor, motion.clip_high_tensor);
+    }
+    if (motion.composition && !motion.composition->blink.offsets.empty()) {
+        require_constant(constants, file, motion.composition->blink.offsets,
+                         {-1, 3 * manifest.keypoints.count});
+    }
     if (const auto* shapes = motion.find(SpanKind::blendshapes); shapes != nullptr) {
         require_constant(constants, file, manifest.keypoints.expression_basis,
                          {shapes->size, manifest.keypoints.count, 3});
     }
-}
-
-bool shape_fits(const Shape& in_file, const Shape& in_manifest) {
-    return in_file.size() == in_manifest.size() &&
-           std::equal(in_file.begin(), in_file.end(), in_manifest.begin(),
-                      [](int64_t a, int64_t b) { return a < 0 || a == b; });
 }
 
 // One line per difference between the tensors of a file and those the manifest promises.

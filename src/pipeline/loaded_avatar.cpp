@@ -72,7 +72,8 @@ LoadedAvatar::LoadedAvatar(std::shared_ptr<const Engine::Impl> engine,
         plans_.emplace_back(canvas, avatar.crop_to_canvas[index],
                             static_cast<int>(manifest.crop.size_px),
                             composite::SoftMask{.inset_px = avatar.mask.inset_px,
-                                                .feather_px = avatar.mask.feather_px});
+                                                .feather_px = avatar.mask.feather_px,
+                                                .linear = avatar.mask.linear});
         poses.push_back({.canonical_keypoints = row_of(avatar, "kp_canonical", i),
                          .motion = row_of(avatar, "source_motion", i)});
     }
