@@ -138,6 +138,9 @@ def _motion(config: DittoConfig, settings: DittoSettings) -> Json:
         "window_frames": config.sequence_frames,
         "overlap_frames": settings.overlap_frames,
         "fusion": "online" if settings.online else "offline",
+        "smooth_windows": True,
+        "last_window": "repeat_last",
+        "initial_frame": "source",
         "reset": {
             "interval_windows": settings.reset_interval,
             "kept_dims": list(settings.reset_kept) if settings.reset_kept else None,
