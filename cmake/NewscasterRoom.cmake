@@ -1,3 +1,9 @@
+# Longest a test may take; sanitizers slow it down.
+set(NEWSCASTER_TEST_TIMEOUT_S 300)
+if(NEWSCASTER_SANITIZE)
+  set(NEWSCASTER_TEST_TIMEOUT_S 1500)
+endif()
+
 # newscaster_room(<room> SOURCES ... DEPENDS ... [LINK ...] [TESTS ...])
 #
 # One object library per room, newscaster_<room>, that may include only the rooms in DEPENDS (their
@@ -17,6 +23,6 @@ function(newscaster_room room)
     target_compile_definitions(newscaster_${room}_tests PRIVATE
       NEWSCASTER_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     gtest_discover_tests(newscaster_${room}_tests TEST_PREFIX "${room}." DISCOVERY_TIMEOUT 60
-                         PROPERTIES TIMEOUT 300 LABELS unit)
+                         PROPERTIES TIMEOUT ${NEWSCASTER_TEST_TIMEOUT_S} LABELS unit)
   endif()
 endfunction()

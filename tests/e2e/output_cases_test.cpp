@@ -160,7 +160,7 @@ TEST(P21, UnwritablePlaceFailsBeforeAnyWork) {
         const auto result =
             newscaster({"render", speech().string(), "--format", "mp4", "-o", output});
         EXPECT_EQ(result.exit_code, 5) << output;
-        EXPECT_LT(result.wall_s, 1.0) << output;
+        EXPECT_LT(result.cpu_s, 1.0 * kSlowdown) << output;
         EXPECT_EQ(lines_in(result.err), 1) << result.err;
     }
 }
@@ -212,7 +212,7 @@ TEST(Interrupt, SignalsEndCleanly) {
             options);
         EXPECT_EQ(result.exit_code, 130) << result.err;
         EXPECT_TRUE(fs::is_empty(folder));
-        EXPECT_LT(result.wall_s, 4.0);
+        EXPECT_LT(result.wall_s, 4.0 * kSlowdown);
     }
 }
 
@@ -230,6 +230,7 @@ TEST(Interrupt, KillLeavesNoFinalFile) {
 }
 
 TEST(Memory, DoesNotGrowWithLength) {
+    if (!kMemoryIsOurs) GTEST_SKIP() << "under a sanitizer";
     const fs::path folder = scratch();
     const auto peak = [&](const std::string& seconds) {
         const fs::path audio = made("loop" + seconds + ".wav",

@@ -82,6 +82,10 @@ RunResult run(const std::string& program, const std::vector<std::string>& argume
     result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : kSignalBase + WTERMSIG(status);
     result.out = contents(folder / "out");
     result.err = contents(folder / "err");
+    const auto seconds = [](const timeval& time) {
+        return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+    };
+    result.cpu_s = seconds(usage.ru_utime) + seconds(usage.ru_stime);
     result.peak_rss_bytes = static_cast<uint64_t>(usage.ru_maxrss) << 10U;
     fs::remove_all(folder);
     return result;

@@ -9,6 +9,16 @@
 
 namespace newscaster::e2e {
 
+// What a sanitizer does to a program: time limits are multiplied by kSlowdown, memory is that of
+// the sanitizer and not compared with anything.
+#ifdef NEWSCASTER_SANITIZED
+inline constexpr double kSlowdown = 20.0;
+inline constexpr bool kMemoryIsOurs = false;
+#else
+inline constexpr double kSlowdown = 1.0;
+inline constexpr bool kMemoryIsOurs = true;
+#endif
+
 struct RunOptions {
     std::map<std::string, std::string> environment;  // on top of the test's own
     std::filesystem::path stdin_file;                // empty = /dev/null
@@ -24,6 +34,7 @@ struct RunResult {
     std::string out;
     std::string err;
     double wall_s = 0.0;
+    double cpu_s = 0.0;  // user and system: unlike wall_s, blind to what else the machine does
     uint64_t peak_rss_bytes = 0;
 };
 
