@@ -22,8 +22,13 @@ struct Rendered {
     Motion motion;
 };
 
+// Every call of a test renders to a folder of its own, so earlier videos stay.
 Rendered render(const fs::path& audio, const std::vector<std::string>& extra = {}) {
-    const fs::path folder = scratch();
+    static int calls = 0;
+    const fs::path folder =
+        fs::path(testing::TempDir()) / "newscaster_e2e" / ("render_" + std::to_string(calls++));
+    fs::remove_all(folder);
+    fs::create_directories(folder);
     Rendered result;
     result.video = folder / "out.mp4";
     std::vector<std::string> arguments{"render",

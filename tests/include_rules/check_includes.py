@@ -33,11 +33,13 @@ VENDORS = {
     "openssl/": ("src/core/",),
     "opencv2/": ("bench/",),
     "benchmark/": ("bench/",),
-    "CLI/": ("apps/",),
+    "CLI/": ("apps/", "bench/"),
     "spdlog/": ("apps/",),
     "toml++/": ("apps/",),
     "cuda": ("src/device/cuda/", "src/device/tensorrt/"),
     "cudnn": ("src/device/cuda/",),
+    "cublas": ("src/device/cuda/",),
+    "nvrtc": ("src/device/cuda/",),
     "Nv": ("src/device/tensorrt/",),
 }
 # Folders whose files the vendor table binds; tests of several rooms may look at everything.
