@@ -55,24 +55,28 @@ lint: ## clang-format and clang-tidy; LINT_BASE=main checks changed files only
 	@$(call configure,release,-DNEWSCASTER_BUILD_TESTS=ON)
 	@scripts/lint.sh build/release $(LINT_BASE)
 
+# TBB, inside OpenVINO, otherwise opens a library in a way (RTLD_DEEPBIND) no sanitizer survives.
+ASAN_ENVIRONMENT := TBB_ENABLE_SANITIZERS=1 \
+	ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 \
+	LSAN_OPTIONS=suppressions=$(CURDIR)/tests/lsan.supp:print_suppressions=0 \
+	UBSAN_OPTIONS=print_stacktrace=1
+TSAN_ENVIRONMENT := TBB_ENABLE_SANITIZERS=1 \
+	TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp:ignore_noninstrumented_modules=1
+
 .PHONY: asan
 asan: ## Run the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@scripts/setup.sh test
 	@$(call configure,asan)
 	@$(call compile,asan)
-	@ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 \
-	LSAN_OPTIONS=suppressions=$(CURDIR)/tests/lsan.supp:print_suppressions=0 \
-	UBSAN_OPTIONS=print_stacktrace=1 $(call run_tests,asan)
+	@$(ASAN_ENVIRONMENT) $(call run_tests,asan)
 
 .PHONY: tsan
 tsan: ## Run the tests under ThreadSanitizer
 	@scripts/setup.sh test
 	@$(call configure,tsan)
 	@$(QUIETLY) "Building tsan (log: build/tsan/build.log)" build/tsan/build.log \
-		env TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp:ignore_noninstrumented_modules=1 \
-		$(NO_ASLR) cmake --build --preset tsan --parallel $(JOBS)
-	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp:ignore_noninstrumented_modules=1 \
-	$(NO_ASLR) $(call run_tests,tsan)
+		env $(TSAN_ENVIRONMENT) $(NO_ASLR) cmake --build --preset tsan --parallel $(JOBS)
+	@$(TSAN_ENVIRONMENT) $(NO_ASLR) $(call run_tests,tsan)
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZ_SECONDS each (clang, libFuzzer)
