@@ -31,6 +31,7 @@ constexpr std::string_view kRenderNotes =
     "default options and a warm cache of compiled graphs; the median run by RTF of those made.\n\n"
     "- **RTF**: wall time of the render / length of the audio; below 1 is faster than real time.\n"
     "- **TTFF**: from the render call, with the engine loaded, to the first finished frame.\n"
+    "- **engine load**: opening the device and the compiled graphs, once per process.\n"
     "- **from start**: from the start of the process to the first finished frame, engine and "
     "avatar\n"
     "  loading included.\n"
@@ -120,22 +121,24 @@ void write_renders(std::string& page, const json& renders) {
     page += "\n## Whole renders\n\n";
     page += kRenderNotes;
     page +=
-        "| audio | runs | RTF | frames/s | TTFF | from start | peak RSS | core-s/s | others |\n"
-        "|---|---|---|---|---|---|---|---|---|\n";
+        "| audio | runs | RTF | frames/s | TTFF | engine load | from start | peak RSS | core-s/s | "
+        "others |\n"
+        "|---|---|---|---|---|---|---|---|---|---|\n";
     bool disturbed = false;
     for (const auto& render : renders) {
         const auto& run = render.at("median");
         const double foreign = run.at("foreign_load_cores").get<double>();
         disturbed = disturbed || foreign > kForeignLoadCores;
-        fmt::format_to(
-            std::back_inserter(page),
-            "| {:g} s | {} | {:.2f} | {:.1f} | {:.2f} s | {:.2f} s | {:.0f} MiB | {:.2f} | "
-            "{:.2f} |\n",
-            render.at("seconds").get<double>(), render.at("runs").size(),
-            run.at("rtf").get<double>(), run.at("fps").get<double>(),
-            run.at("ttff_s").get<double>(), run.at("start_to_frame_s").get<double>(),
-            1024.0 * gib(run.at("peak_rss_bytes")),
-            run.at("cpu_s").get<double>() / run.at("audio_s").get<double>(), foreign);
+        fmt::format_to(std::back_inserter(page),
+                       "| {:g} s | {} | {:.2f} | {:.1f} | {:.2f} s | {:.2f} s | {:.2f} s | {:.0f} "
+                       "MiB | {:.2f} | "
+                       "{:.2f} |\n",
+                       render.at("seconds").get<double>(), render.at("runs").size(),
+                       run.at("rtf").get<double>(), run.at("fps").get<double>(),
+                       run.at("ttff_s").get<double>(), run.at("engine").at("load_s").get<double>(),
+                       run.at("start_to_frame_s").get<double>(),
+                       1024.0 * gib(run.at("peak_rss_bytes")),
+                       run.at("cpu_s").get<double>() / run.at("audio_s").get<double>(), foreign);
     }
     if (disturbed) {
         page += "\n**The machine was busy with other work: these timings are not valid.**\n";
@@ -190,7 +193,7 @@ void write_compositor(std::string& page, const json& compositor) {
 void write_stages(std::string& page, const json& stages) {
     page +=
         "\n## Stages alone\n\n"
-        "Nothing else running, median of the repetitions. `core` is the time of all threads "
+        "One stage at a time, median of the repetitions. `core` is the time of all threads "
         "together: "
         "what the\nstage costs when the cores are shared. `xN` draws N frames at the same time, "
         "`wall` is then the time\nbetween two finished frames.\n\n"

@@ -19,8 +19,7 @@
 #include "encode/video_writer.h"
 #include "features/feature_streamer.h"
 #include "media/audio_source.h"
-#include "motion/ddim_sampler.h"
-#include "motion/noise.h"
+#include "motion/motion_generator.h"
 #include "stage_fixture.h"
 #include "warp/warp_stage.h"
 
@@ -76,18 +75,29 @@ void features(State& state, StageFixture& fixture) {
     state.SetLabel(fmt::format("chunk of {} frames", spec.present_frames));
 }
 
-void ddim(State& state, StageFixture& fixture, int64_t steps) {
+// From features to fused motion; sampling is nearly all of it. One step is one window.
+void motion_window(State& state, StageFixture& fixture, int64_t steps) {
     const auto& engine = fixture.analysis();
+    features::FeatureStreamer streamer(engine.manifest(), *engine.device, *engine.audio_encoder);
+    motion::MotionOptions options;
+    options.steps = steps;
+    motion::MotionGenerator generator(engine.pack, *engine.device, *engine.motion_generator,
+                                      options, streamer.silence_row());
+    const auto blocks = streamer.push(fixture.samples());
+    size_t at = 0;
+    int64_t frame = 0;
+    measure(state, 1, [&] {
+        while (true) {
+            const auto& rows = blocks[at++ % blocks.size()].rows;
+            const bool sampled =
+                !generator.push({.first_frame = frame, .rows = rows.clone()}).empty();
+            frame += rows.dim(0);
+            if (sampled) break;
+        }
+    });
     const auto& motion = engine.manifest().motion;
-    motion::DdimSampler sampler(engine.manifest(), *engine.device, *engine.motion_generator, steps);
-    std::vector<float> latent(static_cast<size_t>(motion.window_frames * motion.dims));
-    std::vector<float> condition(static_cast<size_t>(motion.window_frames * motion.condition_dims));
-    const std::vector<float> previous(static_cast<size_t>(motion.dims));
-    motion::normal_row(1, 0, 0, latent);
-    motion::normal_row(2, 0, 0, condition);
-    measure(state, 1,
-            [&] { benchmark::DoNotOptimize(sampler.sample(latent, previous, condition).data()); });
-    state.SetLabel(fmt::format("window of {} frames", motion.window_frames));
+    state.SetLabel(
+        fmt::format("window, {} new frames", motion.window_frames - motion.overlap_frames));
 }
 
 enum class Part { warp, decode };
@@ -230,7 +240,7 @@ void add_all(StageFixture& fixture) {
     add("features", [&](State& state) { features(state, fixture); });
     for (const int64_t steps : {1, 2, 4, 10}) {
         add(fmt::format("motion/ddim_steps:{}", steps),
-            [&fixture, steps](State& state) { ddim(state, fixture, steps); });
+            [&fixture, steps](State& state) { motion_window(state, fixture, steps); });
     }
     add_renderer(fixture);
     add("composite", [&](State& state) { composite(state, fixture); });
