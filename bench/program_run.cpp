@@ -58,6 +58,7 @@ struct Exit {
 
 Exit run_process(std::vector<std::string> arguments) {
     std::vector<char*> argv;
+    argv.reserve(arguments.size() + 1);
     for (auto& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
     const auto start = Clock::now();

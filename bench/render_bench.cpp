@@ -144,7 +144,7 @@ void run(const Options& options) {
 }  // namespace
 }  // namespace newscaster::bench
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
     newscaster::bench::Options options;
     CLI::App app{"Measures whole renders and writes the results page"};
     app.add_option("--seconds", options.seconds, "Lengths of the audio")
@@ -160,11 +160,9 @@ int main(int argc, char** argv) {
         ->check(CLI::ExistingFile);
     app.add_option("--output-dir", options.output_dir, "Folder of the three result files");
     CLI11_PARSE(app, argc, argv);
-    try {
-        newscaster::bench::run(options);
-        return 0;
-    } catch (const std::exception& exception) {
-        std::fprintf(stderr, "newscaster_render_bench: %s\n", exception.what());
-        return 1;
-    }
+    newscaster::bench::run(options);
+    return 0;
+} catch (const std::exception& exception) {
+    std::fprintf(stderr, "newscaster_render_bench: %s\n", exception.what());
+    return 1;
 }

@@ -45,7 +45,8 @@ const std::vector<float>& StageFixture::samples() {
 
 const std::vector<DrivingFrame>& StageFixture::driving() {
     if (!driving_.empty()) return driving_;
-    const auto& [engine, avatar] = renderer("f32", 1);
+    const auto& engine = renderer("f32", 1).engine;
+    const auto& avatar = renderer("f32", 1).avatar;
     features::FeatureStreamer features(engine->manifest(), *engine->device, *engine->audio_encoder);
     motion::MotionOptions options;
     options.seed = engine->manifest().motion.diffusion.default_seed;
