@@ -59,7 +59,7 @@ fs::path find_data(const std::string& kind, const std::string& wanted) {
     const bool is_path = wanted.find('/') != std::string::npos || wanted.empty();
     std::set<std::string> known;
     for (const auto& root : roots()) {
-        const fs::path candidate = root / kind / wanted;
+        fs::path candidate = root / kind / wanted;
         if (!is_path && fs::exists(candidate / file, ignored)) return candidate;
         known.merge(names_in(root / kind, file));
     }
