@@ -69,6 +69,9 @@ int run(const RenderRequest& request, const GlobalOptions& global) {
 
     const Engine engine(engine_options);
     const AvatarPtr avatar = engine.load_avatar(avatar_folder);
+    if (!request.character.empty()) {
+        job.session.character = engine.load_avatar(find_data("avatars", request.character));
+    }
     Progress progress(global.progress, global.quiet);
     RenderReport report;
     try {

@@ -103,6 +103,12 @@ void add_motion_options(CLI::App& verb, RenderRequest& request) {
         ->capture_default_str();
     verb.add_option("--emotion", request.emotion, "neutral, happy, ... as the pack offers")
         ->type_name("NAME");
+    verb.add_option("--controls", request.controls,
+                    "JSON file: pose, gaze, blinks, fades, ... overall and per frame")
+        ->type_name("FILE");
+    verb.add_option("--character", request.character,
+                    "Avatar whose eyes, keypoints and scale the motion is made for [the avatar's]")
+        ->type_name("AVATAR");
     verb.add_option("--stride", request.stride, "Draw every frame (1); other strides come later")
         ->type_name("N")
         ->capture_default_str();
@@ -137,6 +143,7 @@ RenderJob make_job(const RenderRequest& request) {
     if (request.steps != 0) job.session.steps = request.steps;
     if (!request.seed.empty()) job.session.seed = parse_seed(request.seed);
     job.session.emotion = request.emotion;
+    if (!request.controls.empty()) job.session.controls = read_controls(request.controls);
     return job;
 }
 

@@ -26,6 +26,8 @@ struct RenderRequest {
     int64_t steps = 0;
     std::string seed;
     std::string emotion;
+    std::string controls;   // file with controls
+    std::string character;  // avatar whose motion is borrowed
     std::string export_motion;
     std::string report;
     int stride = 1;

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "newscaster/controls.h"
 #include "newscaster/error.h"
 #include "newscaster/export.h"
 #include "newscaster/types.h"
@@ -67,6 +68,10 @@ struct SessionOptions {
     std::optional<int64_t> steps;  // diffusion steps; default: the pack's
     std::optional<uint64_t> seed;  // default: the pack's
     std::string emotion;           // default: the pack's
+    Controls controls;             // docs/controls.md
+    // Whose eyes, keypoints and scale the motion is made for; default: the avatar itself. Loaded by
+    // the same engine.
+    AvatarPtr character;
 };
 
 struct SessionCallbacks {

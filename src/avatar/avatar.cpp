@@ -94,6 +94,12 @@ std::map<std::string, Shape> wanted_tensors(const pack::Manifest& manifest, int6
     std::map<std::string, Shape> wanted{
         {std::string(kCanonicalKeypoints), {frames, manifest.keypoints.count, 3}},
         {std::string(kSourceMotion), {frames, manifest.motion.dims}}};
+    for (const auto& [kind, name] : {std::pair{pack::ConditionKind::eye_open, kEyeOpen},
+                                     std::pair{pack::ConditionKind::eye_ball, kEyeBall}}) {
+        if (const auto* span = manifest.motion.find(kind); span != nullptr) {
+            wanted.emplace(name, Shape{frames, span->size});
+        }
+    }
     std::set<std::string> made;
     for (const auto role : {pack::role::kWarp, pack::role::kDecoder}) {
         const auto& graph = manifest.graph(role);

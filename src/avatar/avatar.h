@@ -16,6 +16,9 @@ namespace newscaster::avatar {
 // Tensors that the motion composer reads, besides the graph inputs.
 inline constexpr std::string_view kCanonicalKeypoints = "kp_canonical";  // [n, K, 3]
 inline constexpr std::string_view kSourceMotion = "source_motion";       // [n, motion dims]
+// And the motion generator, where the pack's conditions name them: [n, size of the condition].
+inline constexpr std::string_view kEyeOpen = "eye_open";
+inline constexpr std::string_view kEyeBall = "eye_ball";
 
 struct Avatar {
     std::string name;

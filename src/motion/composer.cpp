@@ -38,17 +38,18 @@ Matrix rotation(double pitch_deg, double yaw_deg, double roll_deg) {
             cy * cp};
 }
 
-// Value of a one-dim span relative to its resting value; 0 when the layout has no such span.
-double offset_of(const pack::MotionSpec& spec, pack::SpanKind kind, std::span<const float> motion) {
-    const pack::MotionSpan* span = spec.find(kind);
-    return span == nullptr ? 0.0 : motion[static_cast<size_t>(span->offset)] - span->neutral;
+// The scale relative to its resting value; 0 when the layout has no such span.
+double scale_offset(const pack::MotionSpec& spec, std::span<const float> motion) {
+    const pack::MotionSpan* span = spec.find(pack::SpanKind::scale);
+    if (span == nullptr) return 0.0;
+    return motion[static_cast<size_t>(span->offset)] + span->stored_offset - span->neutral;
 }
 
 std::array<double, 3> translation(const pack::MotionSpec& spec, std::span<const float> motion) {
     std::array<double, 3> t{};
     if (const auto* span = spec.find(pack::SpanKind::translation); span != nullptr) {
-        for (size_t i = 0; i < 3; ++i) {
-            t[i] = motion[static_cast<size_t>(span->offset) + i] - span->neutral;
+        for (size_t i = 0; i < static_cast<size_t>(span->axes); ++i) {
+            t.at(i) = motion[static_cast<size_t>(span->offset) + i] - span->neutral;
         }
     }
     return t;
@@ -83,7 +84,8 @@ Composer::Composer(const pack::Manifest& manifest, std::vector<float> basis,
     using pack::SpanKind;
     for (const auto kind :
          {SpanKind::scale, SpanKind::pitch_deg, SpanKind::yaw_deg, SpanKind::roll_deg}) {
-        require_size(spec_, kind, 1);
+        const auto* span = spec_.find(kind);
+        if (span == nullptr || !span->bins) require_size(spec_, kind, 1);
     }
     require_size(spec_, SpanKind::translation, 3);
     require_size(spec_, SpanKind::expression, keypoints_ * 3);
@@ -106,37 +108,49 @@ Composer::Composer(const pack::Manifest& manifest, std::vector<float> basis,
     }
 }
 
-std::vector<float> Composer::driving_keypoints(std::span<const float> motion,
-                                               int64_t source) const {
-    using pack::SpanKind;
-    if (motion.size() != static_cast<size_t>(spec_.dims)) {
-        throw Error(ErrorCode::runtime, fmt::format("motion row: found {} values, wanted {}",
-                                                    motion.size(), spec_.dims));
-    }
-    const SourcePose& pose = sources_.at(static_cast<size_t>(source));
-    const auto sum_of = [&](SpanKind kind) {
-        return offset_of(spec_, kind, motion) + offset_of(spec_, kind, pose.motion);
-    };
-    const Matrix r = rotation(sum_of(SpanKind::pitch_deg), sum_of(SpanKind::yaw_deg),
-                              sum_of(SpanKind::roll_deg));
-    const double scale = (1.0 + offset_of(spec_, SpanKind::scale, motion)) *
-                         (1.0 + offset_of(spec_, SpanKind::scale, pose.motion));
-    const auto t = translation(spec_, motion);
-    const auto t_source = translation(spec_, pose.motion);
-
+// Keypoint offsets [K*3] of a row's blendshapes and expression.
+std::vector<double> Composer::expression(std::span<const float> motion) const {
     std::vector<double> delta(keypoints_ * 3);
-    if (const auto* span = spec_.find(SpanKind::blendshapes); span != nullptr) {
+    if (const auto* span = spec_.find(pack::SpanKind::blendshapes); span != nullptr) {
         for (size_t c = 0; c < static_cast<size_t>(span->size); ++c) {
             const double weight = motion[static_cast<size_t>(span->offset) + c];
             const float* direction = basis_.data() + c * delta.size();
             for (size_t i = 0; i < delta.size(); ++i) delta[i] += weight * direction[i];
         }
     }
-    if (const auto* span = spec_.find(SpanKind::expression); span != nullptr) {
+    if (const auto* span = spec_.find(pack::SpanKind::expression); span != nullptr) {
         for (size_t i = 0; i < delta.size(); ++i) {
             delta[i] += motion[static_cast<size_t>(span->offset) + i];
         }
     }
+    return delta;
+}
+
+std::vector<float> Composer::driving_keypoints(std::span<const float> motion,
+                                               int64_t source) const {
+    return driving_keypoints(PosedRow{.row = {motion.begin(), motion.end()}}, source);
+}
+
+std::vector<float> Composer::driving_keypoints(const PosedRow& motion, int64_t source) const {
+    if (motion.row.size() != static_cast<size_t>(spec_.dims)) {
+        throw Error(ErrorCode::runtime, fmt::format("motion row: found {} values, wanted {}",
+                                                    motion.row.size(), spec_.dims));
+    }
+    const SourcePose& pose = sources_.at(static_cast<size_t>(source));
+    std::array<double, 3> angles{};
+    for (size_t i = 0; i < angles.size(); ++i) angles.at(i) = motion.angle(spec_, i);
+    double scale = 1.0 + scale_offset(spec_, motion.row);
+    const auto t = translation(spec_, motion.row);
+    std::array<double, 3> t_source{};
+    if (!spec_.composition) {
+        for (size_t i = 0; i < angles.size(); ++i) {
+            angles.at(i) += angle_deg(spec_, kPoseKinds.at(i), pose.motion);
+        }
+        scale *= 1.0 + scale_offset(spec_, pose.motion);
+        t_source = translation(spec_, pose.motion);
+    }
+    const Matrix r = rotation(angles[0], angles[1], angles[2]);
+    const std::vector<double> delta = expression(motion.row);
 
     std::vector<float> driving(keypoints_ * 3);
     for (size_t k = 0; k < driving.size(); k += 3) {

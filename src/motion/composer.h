@@ -1,5 +1,5 @@
-// Motion + avatar -> driving keypoints: x_d = s_s s_d (x_c R + delta) + (t_s + t_d) with
-// R = (Rz Ry Rx)^T on row vectors; docs/motion.md defines every symbol.
+// Motion + avatar -> driving keypoints: x_d = s (x_c R + delta) + t with R = (Rz Ry Rx)^T on row
+// vectors; docs/motion.md defines every symbol.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/stage_types.h"
+#include "motion/pose_angles.h"
 #include "pack/pack.h"
 
 namespace newscaster::motion {
@@ -28,12 +29,24 @@ class Composer {
     Composer(const pack::Manifest& manifest, std::vector<float> basis,
              std::vector<SourcePose> sources);
 
-    // Keypoints [K*3] of `motion` (manifest layout) applied to source frame `source`: x right,
-    // y down, z into the picture, crop = [-1, 1].
+    // Keypoints [K*3] of `motion` (manifest layout) on source frame `source`: x right, y down, z
+    // into the picture, crop = [-1, 1]. Scale, pose and translation add to the source's, unless
+    // the pack has a composition section: then `motion` is mixed with the source's already.
     [[nodiscard]] std::vector<float> driving_keypoints(std::span<const float> motion,
                                                        int64_t source) const;
+    [[nodiscard]] std::vector<float> driving_keypoints(const PosedRow& motion,
+                                                       int64_t source) const;
+
+    // Keypoints of a source frame at its own motion; packs with a composition section only.
+    [[nodiscard]] std::vector<float> source_keypoints(int64_t source) const {
+        return driving_keypoints(sources_.at(static_cast<size_t>(source)).motion, source);
+    }
+
+    [[nodiscard]] const std::vector<SourcePose>& sources() const { return sources_; }
 
   private:
+    [[nodiscard]] std::vector<double> expression(std::span<const float> motion) const;
+
     pack::MotionSpec spec_;
     size_t keypoints_;
     std::vector<float> basis_;

@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "motion/exporters.h"
+#include "motion/gaze.h"
 #include "newscaster/error.h"
 
 namespace newscaster::motion {
@@ -69,9 +70,6 @@ constexpr std::array<std::string_view, 52> kArkitColumns{"EyeBlinkLeft",
 constexpr std::array<std::string_view, 9> kAngleColumns{
     "HeadYaw",     "HeadPitch",   "HeadRoll",      "LeftEyeYaw",  "LeftEyePitch",
     "LeftEyeRoll", "RightEyeYaw", "RightEyePitch", "RightEyeRoll"};
-
-// Eye rotation that an eyeLook coefficient of 1 stands for; docs/motion.md, "Motion curves".
-constexpr double kEyeLookFullDeg = 30.0;
 
 double radians(double degrees) {
     return degrees * std::numbers::pi / 180.0;

@@ -41,9 +41,9 @@ void fill(device::Buffer& buffer, std::span<const float> values) {
 }  // namespace
 
 DdimSampler::DdimSampler(const pack::Manifest& manifest, device::Device& device,
-                         device::Graph& graph, int64_t steps)
+                         device::Graph& graph, int64_t steps, double eta)
     : device_(device),
-      plan_(ddim_plan(manifest.motion.diffusion, steps)),
+      plan_(ddim_plan(manifest.motion.diffusion, steps, eta)),
       stream_(device.make_stream()),
       session_(graph.make_session()) {
     const auto& spec = manifest.graph(pack::role::kMotionGenerator);
@@ -56,6 +56,7 @@ DdimSampler::DdimSampler(const pack::Manifest& manifest, device::Device& device,
     timestep_ = open_port(spec, "timestep", DType::i64, {1});
     noise_ = open_port(spec, "noise", DType::f32, window);
     sample_ = open_port(spec, "sample", DType::f32, window);
+    if (eta > 0.0) fresh_.resize(static_cast<size_t>(motion.window_frames * motion.dims));
 }
 
 DdimSampler::Port DdimSampler::open_port(const pack::GraphSpec& spec, const std::string& word,
@@ -79,13 +80,15 @@ void DdimSampler::download(Port& port) {
 
 std::span<const float> DdimSampler::sample(std::span<const float> latent,
                                            std::span<const float> previous_frame,
-                                           std::span<const float> condition) {
+                                           std::span<const float> condition,
+                                           const FreshNoise& fresh_noise) {
     fill(*latent_.host, latent);
     fill(*previous_frame_.host, previous_frame);
     fill(*condition_.host, condition);
     upload(previous_frame_);
     upload(condition_);
-    for (const DdimStep& step : plan_) {
+    for (size_t number = 0; number < plan_.size(); ++number) {
+        const DdimStep& step = plan_[number];
         std::memcpy(timestep_.host->host_data(), &step.timestep, sizeof(step.timestep));
         upload(timestep_);
         upload(latent_);
@@ -98,6 +101,10 @@ std::span<const float> DdimSampler::sample(std::span<const float> latent,
         const std::span<float> next = latent_.host->host_f32();
         for (size_t i = 0; i < next.size(); ++i) {
             next[i] = sample[i] * step.sample_weight + noise[i] * step.noise_weight;
+        }
+        if (step.fresh_weight > 0.0F) {
+            fresh_noise(static_cast<uint32_t>(number + 1), fresh_);
+            for (size_t i = 0; i < next.size(); ++i) next[i] += fresh_[i] * step.fresh_weight;
         }
     }
     return sample_.host->host_f32();

@@ -1,7 +1,8 @@
-// Deterministic diffusion sampling (DDIM, eta = 0) of one motion window.
+// Diffusion sampling (DDIM) of one motion window.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,17 +19,21 @@ namespace newscaster::motion {
 // keeps the whole loop on the device replaces this class only. Use from one thread at a time.
 class DdimSampler {
   public:
+    // Fills [window, dims] with N(0,1) for noise stream `stream` (1, 2, ... for steps 0, 1, ...).
+    using FreshNoise = std::function<void(uint32_t stream, std::span<float> window)>;
+
     // Throws Error(bad_input) for steps out of range, Error(bad_pack) when the graph's tensors do
     // not fit the manifest's window and dims. `device` must outlive the sampler.
     DdimSampler(const pack::Manifest& manifest, device::Device& device, device::Graph& graph,
-                int64_t steps);
+                int64_t steps, double eta = 0.0);
 
     // latent: [window, dims] N(0,1); previous_frame: [dims], the normalised frame before the
     // window; condition: [window, condition_dims]. Returns the window [window, dims] in normalised
-    // units, valid until the next call.
+    // units, valid until the next call. fresh_noise is asked only when eta is above 0.
     [[nodiscard]] std::span<const float> sample(std::span<const float> latent,
                                                 std::span<const float> previous_frame,
-                                                std::span<const float> condition);
+                                                std::span<const float> condition,
+                                                const FreshNoise& fresh_noise);
 
   private:
     // A graph tensor on the device and its host-addressable twin.
@@ -51,6 +56,7 @@ class DdimSampler {
     Port timestep_;
     Port noise_;
     Port sample_;
+    std::vector<float> fresh_;  // [window, dims] when eta is above 0
 };
 
 }  // namespace newscaster::motion

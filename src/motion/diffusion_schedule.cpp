@@ -54,16 +54,19 @@ std::vector<int64_t> ddim_timesteps(const pack::DiffusionSpec& spec, int64_t ste
     return timesteps;
 }
 
-std::vector<DdimStep> ddim_plan(const pack::DiffusionSpec& spec, int64_t steps) {
+std::vector<DdimStep> ddim_plan(const pack::DiffusionSpec& spec, int64_t steps, double eta) {
     const auto alpha_bars = cosine_alpha_bars(spec.timesteps, spec.cosine_s);
     const auto timesteps = ddim_timesteps(spec, steps);
     std::vector<DdimStep> plan;
     for (size_t i = 0; i < timesteps.size(); ++i) {
         DdimStep step{.timestep = timesteps[i]};
         if (i + 1 < timesteps.size()) {
-            const double alpha_bar = alpha_bars.at(static_cast<size_t>(timesteps[i + 1]));
-            step.sample_weight = static_cast<float>(std::sqrt(alpha_bar));
-            step.noise_weight = static_cast<float>(std::sqrt(1.0 - alpha_bar));
+            const double now = alpha_bars.at(static_cast<size_t>(timesteps[i]));
+            const double next = alpha_bars.at(static_cast<size_t>(timesteps[i + 1]));
+            const double variance = eta * eta * (1.0 - now / next) * (1.0 - next) / (1.0 - now);
+            step.sample_weight = static_cast<float>(std::sqrt(next));
+            step.noise_weight = static_cast<float>(std::sqrt(std::max(0.0, 1.0 - next - variance)));
+            step.fresh_weight = static_cast<float>(std::sqrt(variance));
         }
         plan.push_back(step);
     }

@@ -1,7 +1,6 @@
 // Noise schedule and DDIM time steps of the motion generator.
 // Cosine schedule: Nichol & Dhariwal, "Improved Denoising Diffusion Probabilistic Models", 2021,
-// eq. 17. DDIM with eta = 0: Song, Meng & Ermon, "Denoising Diffusion Implicit Models", 2020,
-// eq. 12.
+// eq. 17. DDIM: Song, Meng & Ermon, "Denoising Diffusion Implicit Models", 2020, eq. 12 and 16.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +19,16 @@ namespace newscaster::motion {
 [[nodiscard]] std::vector<int64_t> ddim_timesteps(const pack::DiffusionSpec& spec, int64_t steps);
 
 // One evaluation of the network at `timestep` and what follows it:
-// next latent = sample * sample_weight + noise * noise_weight.
-// The last one has weights 1 and 0: its sample is the result.
+// next latent = sample * sample_weight + noise * noise_weight + fresh noise * fresh_weight.
+// The last one has weights 1, 0 and 0: its sample is the result.
 struct DdimStep {
     int64_t timestep = 0;
     float sample_weight = 1.0F;
     float noise_weight = 0.0F;
+    float fresh_weight = 0.0F;
 };
-[[nodiscard]] std::vector<DdimStep> ddim_plan(const pack::DiffusionSpec& spec, int64_t steps);
+// eta: 0 = deterministic, 1 = as much fresh noise as the forward process has.
+[[nodiscard]] std::vector<DdimStep> ddim_plan(const pack::DiffusionSpec& spec, int64_t steps,
+                                              double eta = 0.0);
 
 }  // namespace newscaster::motion

@@ -10,6 +10,8 @@
 
 #include "core/stage_types.h"
 #include "device/device.h"
+#include "motion/condition_rows.h"
+#include "motion/control_track.h"
 #include "pack/pack.h"
 
 namespace newscaster::motion {
@@ -17,7 +19,9 @@ namespace newscaster::motion {
 struct MotionOptions {
     std::optional<int64_t> steps{};  // DDIM steps; default: the manifest's
     uint64_t seed = 0;
-    std::string emotion{};  // label of the pack's emotion condition; empty = its default
+    ControlTrack controls{};
+    AvatarConditions avatar{};
+    std::vector<float> source_motion{};  // of the first source frame; where the pack starts from it
 };
 
 // Streams feature blocks into motion blocks. Deterministic for (features, options). The rows do not
@@ -35,6 +39,10 @@ class MotionGenerator {
 
     // No more features: returns the rest, so that rows out == feature rows in.
     std::vector<MotionBlock> finish();
+
+    // Motion that relative driving starts from where that is not the first frame given out: the
+    // first lead-in frame of online fusion. Empty otherwise, and before the first rows.
+    [[nodiscard]] std::vector<float> reference_row() const;
 
   private:
     struct Impl;

@@ -35,6 +35,9 @@ class MotionGeneratorTest : public ::testing::Test {
     MotionGenerator make(const MotionOptions& options = {.seed = 1}) {
         return {pack_, *device_, *graph_, options, std::vector<float>(feature_dims(), 0.0F)};
     }
+    [[nodiscard]] ControlTrack feeling(const std::string& emotion) const {
+        return {pack_.manifest(), {}, emotion};
+    }
     // Features in 0..1 that vary over time; a pure function of the frame.
     [[nodiscard]] FeatureBlock features(int64_t first, int64_t count) const {
         FeatureBlock block{
@@ -120,8 +123,9 @@ TEST_F(MotionGeneratorTest, ClipsWhatTheManifestClips) {
 
 TEST_F(MotionGeneratorTest, OptionsChangeTheMotion) {
     const auto base = run(40, 40);
-    EXPECT_EQ(run(40, 40, {.seed = 1, .emotion = "neutral"}), base);  // the pack's default
-    EXPECT_NE(run(40, 40, {.seed = 1, .emotion = "happy"}), base);
+    EXPECT_EQ(run(40, 40, {.seed = 1, .controls = feeling("neutral")}),
+              base);  // the pack's default
+    EXPECT_NE(run(40, 40, {.seed = 1, .controls = feeling("happy")}), base);
     EXPECT_NE(run(40, 40, {.seed = 2}), base);
     EXPECT_NE(run(40, 40, {.steps = 3, .seed = 1}), base);
 }
@@ -129,7 +133,7 @@ TEST_F(MotionGeneratorTest, OptionsChangeTheMotion) {
 TEST_F(MotionGeneratorTest, RefusesOptionsOutOfRange) {
     EXPECT_THROW(make({.steps = 0}), Error);
     EXPECT_THROW(make({.steps = 1001}), Error);
-    EXPECT_THROW(make({.emotion = "hungry"}), Error);
+    EXPECT_THROW(make({.controls = feeling("hungry")}), Error);
     EXPECT_THROW(MotionGenerator(pack_, *device_, *graph_, {}, {0.0F}), Error);
 }
 

@@ -63,7 +63,7 @@ TEST(DiffusionSchedule, WeightsKeepTheVarianceAndEndWithTheSample) {
 }
 
 TEST(WindowFusion, CrossFadesTheOverlapAndRemembersTheFrameBeforeIt) {
-    WindowFusion fusion(5, 2, {7.0F});
+    WindowFusion fusion({.window = 5, .overlap = 2}, {7.0F});
     EXPECT_THAT(fusion.previous_frame(), ElementsAre(7.0F));
     EXPECT_TRUE(fusion.tail().empty());
     EXPECT_THAT(fusion.add(std::vector<float>{0, 1, 2, 10, 20}), ElementsAre(0, 1, 2));
@@ -78,7 +78,7 @@ TEST(WindowFusion, CrossFadesTheOverlapAndRemembersTheFrameBeforeIt) {
 TEST(WindowFusion, ATrackThatEveryWindowAgreesOnIsKept) {
     // Two dims; overlap longer than half a window, and none.
     for (const int64_t overlap : {0, 1, 4}) {
-        WindowFusion fusion(5, overlap, {0.0F, 0.0F});
+        WindowFusion fusion({.window = 5, .overlap = overlap}, {0.0F, 0.0F});
         std::vector<float> track;
         for (int64_t begin = 0; begin < 30; begin += 5 - overlap) {
             std::vector<float> rows;
@@ -146,6 +146,11 @@ pack::Manifest manifest_with(std::vector<pack::ConditionSpan> conditions) {
     return manifest;
 }
 
+ConditionRows rows(const pack::Manifest& manifest, const std::string& emotion,
+                   const Controls& controls = {}, const AvatarConditions& avatar = {}) {
+    return {manifest, ControlTrack(manifest, controls, emotion), avatar, 1};
+}
+
 TEST(ConditionRows, PutsEverySpanInItsPlace) {
     const auto manifest = manifest_with({span(pack::ConditionKind::blink_mask, 1),
                                          span(pack::ConditionKind::audio, 2),
@@ -154,18 +159,18 @@ TEST(ConditionRows, PutsEverySpanInItsPlace) {
                                           .labels = {"sad", "calm", "glad"},
                                           .default_label = "calm"}});
     std::vector<float> row(6, -1.0F);
-    ConditionRows(manifest, "").fill(std::vector<float>{0.25F, 0.5F}, row);
+    rows(manifest, "").fill(0, std::vector<float>{0.25F, 0.5F}, row);
     EXPECT_THAT(row, ElementsAre(0.0F, 0.25F, 0.5F, 0.0F, 1.0F, 0.0F));
-    ConditionRows(manifest, "glad").fill(std::vector<float>{0.25F, 0.5F}, row);
+    rows(manifest, "glad").fill(0, std::vector<float>{0.25F, 0.5F}, row);
     EXPECT_THAT(row, ElementsAre(0.0F, 0.25F, 0.5F, 0.0F, 0.0F, 1.0F));
 }
 
 TEST(ConditionRows, RefusesWhatThePackCannotDo) {
     const auto plain = manifest_with({span(pack::ConditionKind::audio, 2)});
-    EXPECT_NO_THROW(ConditionRows(plain, ""));
-    EXPECT_THROW(ConditionRows(plain, "glad"), Error);
+    EXPECT_NO_THROW(rows(plain, ""));
+    EXPECT_THROW(rows(plain, "glad"), Error);
     const auto narrow = manifest_with({span(pack::ConditionKind::audio, 1)});
-    EXPECT_THROW(ConditionRows(narrow, ""), Error);
+    EXPECT_THROW(rows(narrow, ""), Error);
 }
 
 }  // namespace

@@ -94,6 +94,9 @@ Engine::Impl::Impl(const EngineOptions& options)
     };
     audio_encoder = load(pack::role::kAudioEncoder, device::Precision::f32, 1);
     motion_generator = load(pack::role::kMotionGenerator, device::Precision::f32, 1);
+    if (manifest().graphs.contains(pack::role::kStitch)) {
+        stitch = load(pack::role::kStitch, device::Precision::f32, 1);
+    }
     warp = load(pack::role::kWarp, precision, info.frames_in_flight);
     decoder = load(pack::role::kDecoder, precision, info.frames_in_flight);
 
@@ -101,6 +104,10 @@ Engine::Impl::Impl(const EngineOptions& options)
     log(LogLevel::info, "engine: {} on {} ({}), {}, {} frames in flight, ready in {:.2f} s",
         info.pack_name, info.device_name, info.runtime, info.precision, info.frames_in_flight,
         info.load_s);
+}
+
+Controls read_controls(const std::filesystem::path& file) {
+    return parse_controls(read_text(file), file.string());
 }
 
 Engine::Engine(const EngineOptions& options) : impl_(std::make_shared<const Impl>(options)) {}

@@ -20,6 +20,7 @@ struct Engine::Impl {
     pack::Pack pack;
     std::unique_ptr<device::Graph> audio_encoder;
     std::unique_ptr<device::Graph> motion_generator;
+    std::unique_ptr<device::Graph> stitch;  // where the pack has one
     std::unique_ptr<device::Graph> warp;
     std::unique_ptr<device::Graph> decoder;
 

@@ -10,6 +10,8 @@
 #include "decode/decode_stage.h"
 #include "features/feature_streamer.h"
 #include "motion/motion_generator.h"
+#include "motion/motion_mixer.h"
+#include "motion/stitcher.h"
 #include "warp/warp_stage.h"
 
 namespace newscaster::pipeline {
@@ -38,9 +40,22 @@ class LiveSession::Analysis {
         : session_(session),
           features_(session.engine_->manifest(), *session.engine_->device,
                     *session.engine_->audio_encoder),
+          controls_(session.engine_->manifest(), options.controls, options.emotion),
           motion_(session.engine_->pack, *session.engine_->device,
-                  *session.engine_->motion_generator, motion_options(session, options),
-                  features_.silence_row()) {}
+                  *session.engine_->motion_generator, motion_options(session, options, controls_),
+                  features_.silence_row()),
+          mixer_(session.engine_->pack, session.avatar_->composer().sources(),
+                 mixer_options(session, options, controls_)) {
+        const auto& manifest = session.engine_->manifest();
+        const auto& composition = manifest.motion.composition;
+        const bool stitching =
+            options.controls.stitching.value_or(composition && composition->stitching);
+        if (stitching) {
+            stitcher_ = std::make_unique<motion::Stitcher>(manifest.graph(pack::role::kStitch),
+                                                           *session.engine_->device,
+                                                           *session.engine_->stitch);
+        }
+    }
 
     // False when the session stops.
     bool add(const AudioChunk& chunk) {
@@ -50,19 +65,45 @@ class LiveSession::Analysis {
 
     bool end(int64_t total_frames) {
         auto rest = timed(session_.features_meter_, [&] { return features_.finish(total_frames); });
-        return forward(rest) &&
-               emit(timed(session_.motion_meter_, [&] { return motion_.finish(); }));
+        if (!forward(rest)) return false;
+        if (!emit(timed(session_.motion_meter_, [&] { return motion_.finish(); }))) return false;
+        return draw(mixer_.finish());
     }
 
   private:
+    static uint64_t seed_of(const LiveSession& session, const SessionOptions& options) {
+        return options.seed.value_or(session.engine_->manifest().motion.diffusion.default_seed);
+    }
+
+    // The avatar that the motion is made for.
+    static const LoadedAvatar& character(const LiveSession& session,
+                                         const SessionOptions& options) {
+        if (!options.character) return *session.avatar_;
+        const auto* loaded = dynamic_cast<const LoadedAvatar*>(options.character.get());
+        if (loaded == nullptr || loaded->engine() != session.engine_.get()) {
+            throw Error(ErrorCode::bad_input, "the character was not loaded by this engine");
+        }
+        return *loaded;
+    }
+
     static motion::MotionOptions motion_options(const LiveSession& session,
-                                                const SessionOptions& options) {
-        const auto& diffusion = session.engine_->manifest().motion.diffusion;
-        motion::MotionOptions motion;
-        motion.steps = options.steps;
-        motion.seed = options.seed.value_or(diffusion.default_seed);
-        motion.emotion = options.emotion;
-        return motion;
+                                                const SessionOptions& options,
+                                                const motion::ControlTrack& controls) {
+        const LoadedAvatar& character = Analysis::character(session, options);
+        return {.steps = options.steps,
+                .seed = seed_of(session, options),
+                .controls = controls,
+                .avatar = character.conditions(),
+                .source_motion = character.composer().sources().front().motion};
+    }
+
+    static motion::MotionMixer::Options mixer_options(const LiveSession& session,
+                                                      const SessionOptions& options,
+                                                      const motion::ControlTrack& controls) {
+        const double scale = session.avatar_->scale();
+        return {.controls = controls,
+                .seed = seed_of(session, options),
+                .scale_ratio = character(session, options).scale() / scale};
     }
 
     bool forward(const std::vector<FeatureBlock>& blocks) {
@@ -74,24 +115,40 @@ class LiveSession::Analysis {
     bool emit(const std::vector<MotionBlock>& blocks) {
         for (const auto& block : blocks) {
             for (int64_t i = 0; i < block.rows.dim(0); ++i) {
-                if (!emit_row(block.first_frame + i, block.rows.row(i))) return false;
+                const int64_t index = block.first_frame + i;
+                if (index == 0) mixer_.set_reference(motion_.reference_row());
+                const int64_t source =
+                    avatar::mirror_loop(index, session_.avatar_->source_frames());
+                if (!draw(mixer_.push(block.rows.row(i), source))) return false;
             }
         }
         return true;
     }
 
-    bool emit_row(int64_t index, std::span<const float> motion) {
-        if (session_.callbacks_.on_motion) session_.callbacks_.on_motion(index, motion);
-        DrivingFrame job;
-        job.index = index;
-        job.source_frame = avatar::mirror_loop(index, session_.avatar_->source_frames());
-        job.keypoints = session_.avatar_->composer().driving_keypoints(motion, job.source_frame);
-        return session_.jobs_.push(std::move(job), session_.stop_.get_token());
+    bool draw(std::vector<motion::MixedFrame> frames) {
+        return std::all_of(frames.begin(), frames.end(), [&](const auto& frame) {
+            if (session_.callbacks_.on_motion) {
+                session_.callbacks_.on_motion(frame.index, frame.motion.row);
+            }
+            const motion::Composer& composer = session_.avatar_->composer();
+            DrivingFrame job;
+            job.index = frame.index;
+            job.source_frame = frame.source;
+            job.keypoints = composer.driving_keypoints(frame.motion, frame.source);
+            if (stitcher_) {
+                job.keypoints =
+                    stitcher_->stitched(composer.source_keypoints(frame.source), job.keypoints);
+            }
+            return session_.jobs_.push(std::move(job), session_.stop_.get_token());
+        });
     }
 
     LiveSession& session_;
     features::FeatureStreamer features_;
+    motion::ControlTrack controls_;
     motion::MotionGenerator motion_;
+    motion::MotionMixer mixer_;
+    std::unique_ptr<motion::Stitcher> stitcher_;  // where the session stitches
 };
 
 LiveSession::LiveSession(std::shared_ptr<const Engine::Impl> engine,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "avatar/avatar.h"
@@ -28,6 +29,53 @@ std::vector<float> row_of(const avatar::Avatar& avatar, const char* name, int64_
     return {row.begin(), row.end()};
 }
 
+std::vector<std::vector<float>> optional_rows(const avatar::Avatar& avatar, std::string_view name) {
+    std::vector<std::vector<float>> rows;
+    const auto found = avatar.tensors.find(name);
+    if (found == avatar.tensors.end()) return rows;
+    for (int64_t i = 0; i < found->second.dim(0); ++i) {
+        const auto row = found->second.row(i);
+        rows.emplace_back(row.begin(), row.end());
+    }
+    return rows;
+}
+
+// The pack's box filter over the motion and the keypoints of consecutive source frames.
+void smooth_sources(std::vector<motion::SourcePose>& poses, int64_t frames) {
+    const auto smooth = [&](std::vector<float> motion::SourcePose::*member) {
+        std::vector<std::vector<float>> raw;
+        for (const auto& pose : poses) raw.push_back(pose.*member);
+        const auto half = static_cast<size_t>(frames / 2);
+        for (size_t i = 0; i < raw.size(); ++i) {
+            const size_t first = i - std::min(i, half);
+            const size_t last = std::min(i + half, raw.size() - 1);
+            for (size_t dim = 0; dim < raw[i].size(); ++dim) {
+                double sum = 0.0;
+                for (size_t k = first; k <= last; ++k) sum += raw[k][dim];
+                (poses[i].*member)[dim] =
+                    static_cast<float>(sum / static_cast<double>(last - first + 1));
+            }
+        }
+    };
+    smooth(&motion::SourcePose::motion);
+    smooth(&motion::SourcePose::canonical_keypoints);
+}
+
+// Smoothing moves the source keypoints that the avatar cached: replaces them.
+void replace_source_keypoints(avatar::Avatar& avatar, const pack::Manifest& manifest,
+                              const motion::Composer& composer) {
+    for (const auto role : {pack::role::kWarp, pack::role::kDecoder}) {
+        const auto& bindings = manifest.graph(role).bindings;
+        const auto bound = bindings.find("source_keypoints");
+        if (bound == bindings.end()) continue;
+        const auto found = avatar.tensors.find(bound->second);
+        if (found == avatar.tensors.end()) continue;
+        for (int64_t i = 0; i < avatar.source_frames(); ++i) {
+            std::ranges::copy(composer.source_keypoints(i), found->second.row(i).begin());
+        }
+    }
+}
+
 // Avatar tensors that the renderer's graphs read, per source frame.
 warp::SourceTensors upload_sources(const avatar::Avatar& avatar, const Engine::Impl& engine) {
     const auto& warp_inputs = engine.manifest().graph(pack::role::kWarp).inputs;
@@ -51,7 +99,7 @@ LoadedAvatar::LoadedAvatar(std::shared_ptr<const Engine::Impl> engine,
                            const std::filesystem::path& folder)
     : engine_(std::move(engine)) {
     const auto& manifest = engine_->manifest();
-    const avatar::Avatar avatar = avatar::load_avatar(folder, manifest, engine_->pack.avatar_key());
+    avatar::Avatar avatar = avatar::load_avatar(folder, manifest, engine_->pack.avatar_key());
     name_ = avatar.name;
     width_ = avatar.width;
     height_ = avatar.height;
@@ -77,10 +125,33 @@ LoadedAvatar::LoadedAvatar(std::shared_ptr<const Engine::Impl> engine,
         poses.push_back({.canonical_keypoints = row_of(avatar, "kp_canonical", i),
                          .motion = row_of(avatar, "source_motion", i)});
     }
+    const bool smoothed = manifest.motion.source_smoothing_frames > 1 && poses.size() > 1;
+    if (smoothed) smooth_sources(poses, manifest.motion.source_smoothing_frames);
     composer_ = std::make_unique<motion::Composer>(engine_->pack, std::move(poses));
+    if (smoothed && manifest.motion.composition) {
+        replace_source_keypoints(avatar, manifest, *composer_);
+    }
+    eye_open_ = optional_rows(avatar, avatar::kEyeOpen);
+    eye_ball_ = optional_rows(avatar, avatar::kEyeBall);
     sources_ = upload_sources(avatar, *engine_);
     engine_->log(LogLevel::info, "avatar: {}, {}x{}, {} source frame(s)", name_, width_, height_,
                  source_frames());
+}
+
+motion::AvatarConditions LoadedAvatar::conditions() const {
+    return {.eye_open = eye_open_,
+            .eye_ball = eye_ball_,
+            .source_keypoints = composer_->sources().front().canonical_keypoints,
+            .source_of = [count = source_frames()](int64_t frame) {
+                return avatar::mirror_loop(frame, count);
+            }};
+}
+
+double LoadedAvatar::scale() const {
+    const auto* span = engine_->manifest().motion.find(pack::SpanKind::scale);
+    if (span == nullptr) return 1.0;
+    const auto& motion = composer_->sources().front().motion;
+    return motion[static_cast<size_t>(span->offset)] + span->stored_offset;
 }
 
 const pack::Manifest& manifest_of(const Avatar& avatar) {

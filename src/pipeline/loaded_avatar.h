@@ -8,6 +8,7 @@
 
 #include "composite/compositor.h"
 #include "motion/composer.h"
+#include "motion/condition_rows.h"
 #include "newscaster/engine.h"
 #include "pipeline/engine_impl.h"
 #include "warp/warp_stage.h"
@@ -31,6 +32,10 @@ class LoadedAvatar final : public Avatar {
         return plans_[static_cast<size_t>(source)];
     }
     [[nodiscard]] const motion::Composer& composer() const { return *composer_; }
+    // What the motion generator asks of the avatar.
+    [[nodiscard]] motion::AvatarConditions conditions() const;
+    // Scale of the first source frame.
+    [[nodiscard]] double scale() const;
 
   private:
     std::shared_ptr<const Engine::Impl> engine_;
@@ -40,6 +45,8 @@ class LoadedAvatar final : public Avatar {
     warp::SourceTensors sources_;
     std::vector<composite::PastePlan> plans_;
     std::unique_ptr<motion::Composer> composer_;
+    std::vector<std::vector<float>> eye_open_;
+    std::vector<std::vector<float>> eye_ball_;
 };
 
 // The manifest of the pack that the avatar was loaded for.

@@ -10,7 +10,7 @@
 #include "core/file.h"
 #include "encode/video_writer.h"
 #include "media/audio_source.h"
-#include "motion/condition_rows.h"
+#include "motion/control_track.h"
 #include "motion/diffusion_schedule.h"
 #include "motion/motion_export.h"
 #include "pack/pack.h"
@@ -266,7 +266,7 @@ void check_job(const RenderJob& job, const fs::path& pack_folder) {
     const auto container = encode::container_from(job.format, job.output);
     const auto pack = pack::Pack::open(pack_folder);
     const auto& manifest = pack.manifest();
-    const motion::ConditionRows emotion_is_known(manifest, job.session.emotion);
+    const motion::ControlTrack controls_fit(manifest, job.session.controls, job.session.emotion);
     const auto& diffusion = manifest.motion.diffusion;
     (void)motion::ddim_timesteps(diffusion, job.session.steps.value_or(diffusion.default_steps));
     if (job.audio != "-") {
