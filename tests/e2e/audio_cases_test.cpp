@@ -72,10 +72,11 @@ TEST(P01, RatesAndChannelsSpeakAlike) {
 
 // P02: the result carries the original sound, not the analysis copy.
 TEST(P02, OriginalSoundSurvives) {
-    const fs::path audio = made("p02.wav", {"-f", "lavfi", "-i", "sine=f=15000:r=48000:d=2", "-i",
-                                            speech().string(), "-filter_complex",
-                                            "[1:a]aresample=48000[s];[0:a]volume=0.5[h];"
-                                            "[s][h]join=inputs=2:channel_layout=stereo"});
+    const std::string left_speech_right_tone =
+        "[1:a]aresample=48000[s];[0:a]volume=0.5[h];[s][h]join=inputs=2:channel_layout=stereo";
+    const fs::path audio =
+        made("p02.wav", {"-f", "lavfi", "-i", "sine=f=15000:r=48000:d=2", "-i", speech().string(),
+                         "-filter_complex", left_speech_right_tone});
     const auto result = render(audio);
     const Sound sound = decode_sound(result.video);
     EXPECT_EQ(sound.rate_hz, 48000);

@@ -34,7 +34,7 @@ const fs::path& folder() {
 }  // namespace
 
 fs::path speech() {
-    const fs::path file = folder() / "speech.wav";
+    fs::path file = folder() / "speech.wav";
     if (!fs::exists(file)) {
         tool("espeak-ng", {"-v", "en-us", "-s", "150", "-w", file.string(),
                            "Maybe more rain in the north, sun by the bay."});
@@ -43,7 +43,7 @@ fs::path speech() {
 }
 
 fs::path made(const std::string& name, const std::vector<std::string>& arguments) {
-    const fs::path file = folder() / name;
+    fs::path file = folder() / name;
     if (!fs::exists(file)) {
         std::vector<std::string> command{"-y", "-v", "error", "-nostdin"};
         command.insert(command.end(), arguments.begin(), arguments.end());
@@ -87,7 +87,7 @@ fs::path float_wav(const std::string& name, const std::vector<float>& values) {
     bytes += "data";
     append(data_bytes);
     for (const float value : values) append(value);
-    const fs::path file = folder() / name;
+    fs::path file = folder() / name;
     std::ofstream(file, std::ios::binary) << bytes;
     return file;
 }
@@ -95,7 +95,7 @@ fs::path float_wav(const std::string& name, const std::vector<float>& values) {
 fs::path human_voice(const std::string& prompt) {
     for (const char* root :
          {"/usr/share/asterisk/sounds/en_US_f_Allison", "/usr/share/asterisk/sounds/en"}) {
-        const fs::path file = fs::path(root) / (prompt + ".wav");
+        fs::path file = fs::path(root) / (prompt + ".wav");
         if (fs::exists(file)) return file;
     }
     ADD_FAILURE() << prompt << ".wav not found: is asterisk-core-sounds-en-wav installed?";

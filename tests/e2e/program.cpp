@@ -99,8 +99,8 @@ RunResult newscaster(const std::vector<std::string>& arguments, const RunOptions
 
 fs::path scratch() {
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    const fs::path folder = fs::path(testing::TempDir()) / "newscaster_e2e" /
-                            (std::string(test->test_suite_name()) + "." + test->name());
+    fs::path folder = fs::path(testing::TempDir()) / "newscaster_e2e" /
+                      (std::string(test->test_suite_name()) + "." + test->name());
     fs::remove_all(folder);
     fs::create_directories(folder);
     return folder;

@@ -43,7 +43,7 @@ class Refusals : public testing::Test {
     }
 
     fs::path file(const std::string& name, const std::string& bytes) {
-        const fs::path path = folder_ / name;
+        fs::path path = folder_ / name;
         std::ofstream(path, std::ios::binary) << bytes;
         return path;
     }
@@ -51,7 +51,7 @@ class Refusals : public testing::Test {
     // A copy of the bundled pack whose large files are links.
     fs::path pack_copy(const std::string& name) {
         const fs::path source = fs::path(NEWSCASTER_SOURCE_DIR) / "packs/studio";
-        const fs::path copy = folder_ / name;
+        fs::path copy = folder_ / name;
         fs::create_directories(copy);
         for (const auto& entry : fs::directory_iterator(source)) {
             const fs::path target = copy / entry.path().filename();
