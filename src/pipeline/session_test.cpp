@@ -251,7 +251,9 @@ TEST_F(SessionTest, DestroyingItMidwayKeepsTheFramesAlreadyGiven) {
             if (delay_ms % 40 == 0) session->close();
             std::this_thread::sleep_for(milliseconds(delay_ms));
         }
-        if (last) EXPECT_NE(fingerprint(*last), 0U);
+        if (last) {
+            EXPECT_NE(fingerprint(*last), 0U);
+        }
     }
 }
 

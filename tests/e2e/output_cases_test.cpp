@@ -79,6 +79,30 @@ TEST(Output, SameSeedSameBytesOtherSeedOtherHead) {
     EXPECT_GT(difference / static_cast<double>(yaw_a.size()), 0.1);  // degrees
 }
 
+TEST(Output, ControlsChangeTheMotion) {
+    const fs::path folder = scratch();
+    std::ofstream(folder / "controls.json")
+        << R"({"frames": [{"first": 10, "last": 30, "pose_offset_deg": {"yaw": 8}}]})";
+    const auto yaw = [&](const std::string& name, const std::vector<std::string>& extra) {
+        std::vector<std::string> arguments{"render",
+                                           speech().string(),
+                                           "-o",
+                                           (folder / (name + ".nv12")).string(),
+                                           "--export-motion",
+                                           (folder / (name + ".json")).string()};
+        arguments.insert(arguments.end(), extra.begin(), extra.end());
+        const auto result = newscaster(arguments);
+        EXPECT_EQ(result.exit_code, 0) << result.err;
+        return read_motion(folder / (name + ".json")).channel("yaw");
+    };
+    const auto plain = yaw("plain", {});
+    const auto turned = yaw("turned", {"--controls", (folder / "controls.json").string()});
+    for (size_t i = 0; i < plain.size(); ++i) {
+        EXPECT_NEAR(turned[i] - plain[i], i >= 10 && i <= 30 ? 8.0 : 0.0, 1e-3) << i;
+    }
+    EXPECT_NE(bytes_of(folder / "plain.nv12"), bytes_of(folder / "turned.nv12"));
+}
+
 TEST(Output, RawFormats) {
     const fs::path folder = scratch();
     const auto frame_bytes = static_cast<uintmax_t>(kWidth) * kHeight * 3 / 2;

@@ -127,6 +127,8 @@ TEST_F(Refusals, Options) {
               2,
               "cannot be read"},
              {"missing config", {audio, "--config", "none.toml"}, 2, "none.toml"},
+             {"controls", {audio, "--controls", file("c.json", "{\"yaw\": 3}").string()}, 2, "yaw"},
+             {"no controls", {audio, "--controls", (folder_ / "no.json").string()}, 5, "no.json"},
              {"avatar", {audio, "-a", "nobody"}, 3, "nobody"}}) {
         expect(refusal);
     }
