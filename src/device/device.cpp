@@ -1,13 +1,11 @@
 #include "device/device.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <array>
 #include <cstring>
 #include <utility>
 
-#include "device/openvino/openvino_device.h"
 #include "newscaster/error.h"
 
 namespace newscaster::device {
@@ -20,14 +18,6 @@ constexpr std::array<std::pair<Precision, std::string_view>, 5> kPrecisions{
      {Precision::bf16, "bf16"},
      {Precision::int8, "int8"},
      {Precision::fp8, "fp8"}}};
-
-struct Provider {
-    std::string_view name;
-    std::unique_ptr<Device> (*open)(const DeviceOptions& options);
-};
-
-// Best first.
-constexpr std::array<Provider, 1> kProviders{{{"cpu", &open_openvino_device}}};
 
 }  // namespace
 
@@ -58,22 +48,6 @@ std::span<float> Buffer::host_f32() {
                                 location_ == Location::device ? "device" : "host"));
     }
     return {reinterpret_cast<float*>(host_data()), bytes() / sizeof(float)};
-}
-
-std::vector<std::string> provider_names() {
-    std::vector<std::string> names;
-    names.reserve(kProviders.size());
-    for (const auto& provider : kProviders) names.emplace_back(provider.name);
-    return names;
-}
-
-std::unique_ptr<Device> open_device(const std::string& provider, const DeviceOptions& options) {
-    for (const auto& known : kProviders) {
-        if (known.name == provider) return known.open(options);
-    }
-    throw Error(ErrorCode::device_unavailable,
-                fmt::format("device: found '{}', wanted one of: {}", provider,
-                            fmt::join(provider_names(), ", ")));
 }
 
 BufferPtr upload(Device& device, Stream& stream, const std::string& name, const Tensor& tensor) {

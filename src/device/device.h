@@ -136,7 +136,8 @@ class Device {
                                                       const GraphOptions& options) = 0;
 };
 
-// Providers built into this binary, best first: "cpu".
+// Providers built into this binary, the one that "auto" takes first: "cpu", and "cuda" in builds
+// with NEWSCASTER_CUDA.
 [[nodiscard]] std::vector<std::string> provider_names();
 
 // Opens a provider by name. Throws Error(device_unavailable) naming those that exist.

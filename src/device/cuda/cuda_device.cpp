@@ -1,0 +1,158 @@
+#include "device/cuda/cuda_device.h"
+
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include <thread>
+
+#include "core/file.h"
+#include "device/cuda/cuda_graph.h"
+#include "device/cuda/fusion.h"
+#include "device/cuda/onnx_reader.h"
+#include "device/graph_cache.h"
+#include "newscaster/error.h"
+
+namespace newscaster::device {
+
+namespace cuda {
+namespace {
+
+constexpr int kOldestCapability = 75;
+
+std::string version_text(int version) {
+    return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+class CudaDevice final : public Device {
+  public:
+    explicit CudaDevice(const DeviceOptions& options)
+        : ordinal_(options.ordinal), log_(options.log), cache_(options.cache_dir, options.log) {
+        const DeviceScope scope(ordinal_);
+        cudaDeviceProp properties{};
+        check(cudaGetDeviceProperties(&properties, ordinal_), "asking for the device's properties");
+        capability_ = properties.major * 10 + properties.minor;
+        if (capability_ < kOldestCapability) {
+            throw Error(
+                ErrorCode::device_unavailable,
+                fmt::format(
+                    "cuda device {}: found {} with compute capability {}.{}, wanted 7.5 or newer",
+                    ordinal_, properties.name, properties.major, properties.minor));
+        }
+        int runtime = 0;
+        int driver = 0;
+        check(cudaRuntimeGetVersion(&runtime), "asking for the runtime's version");
+        check(cudaDriverGetVersion(&driver), "asking for the driver's version");
+        size_t free_bytes = 0;
+        size_t total_bytes = 0;
+        check(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for free memory");
+        info_.provider = "cuda";
+        info_.name = properties.name;
+        info_.runtime = fmt::format("CUDA {} (driver for {}), cuDNN {}", version_text(runtime),
+                                    version_text(driver), cudnnGetVersion());
+        info_.precisions = {Precision::f16, Precision::f32};
+        info_.cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+        info_.memory_bytes = free_bytes;
+        libraries_ = std::make_shared<Libraries>();
+    }
+
+    [[nodiscard]] const DeviceInfo& info() const override { return info_; }
+
+    [[nodiscard]] std::unique_ptr<Stream> make_stream() override {
+        return std::make_unique<CudaStream>(ordinal_);
+    }
+
+    [[nodiscard]] BufferPtr allocate(TensorInfo info, Location location) override {
+        return std::make_shared<CudaBuffer>(ordinal_, std::move(info), location);
+    }
+
+    void copy(Buffer& source, Buffer& target, Stream& stream) override {
+        auto* from = dynamic_cast<CudaBuffer*>(&source);
+        auto* to = dynamic_cast<CudaBuffer*>(&target);
+        auto* queue = dynamic_cast<CudaStream*>(&stream);
+        if (from == nullptr || to == nullptr || queue == nullptr) {
+            throw Error(ErrorCode::runtime,
+                        "copy: found another device's buffer or stream, wanted cuda ones");
+        }
+        if (from->bytes() != to->bytes()) {
+            throw Error(
+                ErrorCode::runtime,
+                fmt::format("copy '{}' to '{}': found {} and {} bytes, wanted equal sizes",
+                            from->info().name, to->info().name, from->bytes(), to->bytes()));
+        }
+        const DeviceScope scope(ordinal_);
+        check(cudaMemcpyAsync(to->address(), from->address(), from->bytes(), cudaMemcpyDefault,
+                              queue->get()),
+              "copying");
+    }
+
+    [[nodiscard]] GraphSignature inspect(const std::filesystem::path& onnx_file) override {
+        OnnxModel model = read_onnx(onnx_file);
+        return {std::move(model.inputs), std::move(model.outputs)};
+    }
+
+    [[nodiscard]] std::unique_ptr<Graph> load(const std::filesystem::path& onnx_file,
+                                              const std::string& content_hash,
+                                              const GraphOptions& options) override {
+        static_cast<void>(content_hash);  // the kernels' source is the more exact key
+        if (options.precision != Precision::f32 && options.precision != Precision::f16) {
+            throw Error(ErrorCode::device_unavailable,
+                        fmt::format("cuda: found precision {}, wanted f32 or f16",
+                                    name_of(options.precision)));
+        }
+        const GraphIr graph =
+            build_graph(read_onnx(onnx_file), onnx_file.string(), options.input_shapes);
+        Plan plan = make_plan(graph, options.precision);
+        const DeviceScope scope(ordinal_);
+        const auto code = machine_code(plan);
+        auto executable = std::make_shared<Executable>(ordinal_, libraries_, std::move(plan), code);
+        log_(LogLevel::debug,
+             "{}: {} steps, weights {} bytes, scratch {} bytes, workspace {} bytes",
+             onnx_file.string(), executable->plan().steps.size(), executable->constant_bytes(),
+             executable->plan().arena_bytes, executable->workspace_bytes());
+        return std::make_unique<CudaGraph>(std::move(executable));
+    }
+
+  private:
+    [[nodiscard]] std::vector<std::byte> machine_code(const Plan& plan) const {
+        const nlohmann::json description{{"provider", "cuda"},
+                                         {"runtime", info_.runtime},
+                                         {"capability", capability_},
+                                         {"kernels", sha256_hex(kernel_program(plan))}};
+        if (auto found = cache_.find(description)) return std::move(*found);
+        auto code = compile_kernels(plan, capability_);
+        cache_.store(description, code);
+        return code;
+    }
+
+    int ordinal_;
+    Log log_;
+    GraphCache cache_;
+    DeviceInfo info_;
+    int capability_ = 0;
+    std::shared_ptr<Libraries> libraries_;
+};
+
+}  // namespace
+}  // namespace cuda
+
+int cuda_device_count() {
+    int count = 0;
+    if (cudaGetDeviceCount(&count) != cudaSuccess) {
+        static_cast<void>(cudaGetLastError());
+        return 0;
+    }
+    return count;
+}
+
+std::unique_ptr<Device> open_cuda_device(const DeviceOptions& options) {
+    const int count = cuda_device_count();
+    if (options.ordinal < 0 || options.ordinal >= count) {
+        throw Error(ErrorCode::device_unavailable,
+                    count == 0 ? std::string("cuda: found no NVIDIA GPU with a driver")
+                               : fmt::format("cuda: found device {}, wanted 0 to {}",
+                                             options.ordinal, count - 1));
+    }
+    return std::make_unique<cuda::CudaDevice>(options);
+}
+
+}  // namespace newscaster::device

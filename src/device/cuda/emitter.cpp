@@ -1,0 +1,440 @@
+#include "device/cuda/emitter.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <bit>
+#include <cctype>
+#include <cmath>
+
+#include "device/cuda/host_eval.h"
+
+namespace newscaster::device::cuda {
+
+namespace {
+
+bool is_literal(const std::string& text) {
+    return !text.empty() &&
+           std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+bool is_name(const std::string& text) {
+    return std::ranges::all_of(text,
+                               [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+}
+
+// C source of the one-input operators; {0} is the operand, {1} the parameter alpha.
+const std::map<std::string, const char*, std::less<>>& unary_table() {
+    static const std::map<std::string, const char*, std::less<>> kTable{
+        {"Identity", "({0})"},
+        {"Dropout", "({0})"},
+        {"Neg", "(-({0}))"},
+        {"Abs", "fabsf({0})"},
+        {"Sqrt", "sqrtf({0})"},
+        {"Exp", "expf({0})"},
+        {"Log", "logf({0})"},
+        {"Sin", "sinf({0})"},
+        {"Cos", "cosf({0})"},
+        {"Erf", "erff({0})"},
+        {"Sigmoid", "(1.0f / (1.0f + expf(-({0}))))"},
+        {"Tanh", "tanhf({0})"},
+        {"Relu", "fmaxf({0}, 0.0f)"},
+        {"LeakyRelu", "nc_leaky({0}, {1})"},
+        {"Elu", "nc_elu({0}, {1})"},
+        {"Softplus", "nc_softplus({0})"},
+        {"Floor", "floorf({0})"},
+        {"Ceil", "ceilf({0})"},
+        {"Round", "rintf({0})"},
+        {"Reciprocal", "(1.0f / ({0}))"},
+        {"Not", "(!({0}))"}};
+    return kTable;
+}
+
+// {0} and {1} are the operands.
+const std::map<std::string, const char*, std::less<>>& binary_table() {
+    static const std::map<std::string, const char*, std::less<>> kTable{
+        {"Add", "(({0}) + ({1}))"},          {"Sub", "(({0}) - ({1}))"},
+        {"Mul", "(({0}) * ({1}))"},          {"Div", "(({0}) / ({1}))"},
+        {"Pow", "nc_pow({0}, {1})"},         {"Min", "nc_min({0}, {1})"},
+        {"Max", "nc_max({0}, {1})"},         {"Mod", "nc_mod({0}, {1})"},
+        {"PRelu", "nc_leaky({0}, {1})"},     {"And", "(({0}) && ({1}))"},
+        {"Or", "(({0}) || ({1}))"},          {"Equal", "(({0}) == ({1}))"},
+        {"Less", "(({0}) < ({1}))"},         {"Greater", "(({0}) > ({1}))"},
+        {"LessOrEqual", "(({0}) <= ({1}))"}, {"GreaterOrEqual", "(({0}) >= ({1}))"}};
+    return kTable;
+}
+
+}  // namespace
+
+std::string c_type(DType dtype) {
+    if (dtype == DType::boolean) return "int";
+    if (dtype == DType::i64 || dtype == DType::i32 || dtype == DType::u8 || dtype == DType::i8) {
+        return "long long";
+    }
+    return "float";
+}
+
+std::string storage_type(DType dtype) {
+    switch (dtype) {
+        case DType::f16:
+            return "unsigned short";
+        case DType::i64:
+            return "long long";
+        case DType::i32:
+            return "int";
+        case DType::boolean:
+        case DType::u8:
+            return "unsigned char";
+        case DType::i8:
+            return "signed char";
+        default:
+            return "float";
+    }
+}
+
+std::string float_literal(double value) {
+    const auto single = static_cast<float>(value);
+    if (!std::isfinite(single)) {
+        return fmt::format("__int_as_float({:#x})", std::bit_cast<uint32_t>(single));
+    }
+    std::string text = fmt::format("{:.9g}", single);
+    if (text.find_first_of(".e") == std::string::npos) text += ".0";
+    return text.front() == '-' ? "(" + text + "f)" : text + "f";
+}
+
+std::string Emitter::fresh(std::string_view prefix) {
+    return fmt::format("{}{}", prefix, counter_++);
+}
+
+std::string Emitter::define(std::string_view type, const std::string& expression) {
+    const std::string name = fresh(type == "int" ? "i" : "t");
+    body_ += fmt::format("const {} {} = {};\n", type, name, expression);
+    return name;
+}
+
+std::string Emitter::name_int(const std::string& expression) {
+    if (is_literal(expression) || is_name(expression)) return expression;
+    const std::string key = "int:" + expression;
+    const auto found = cache_.find(key);
+    if (found != cache_.end()) return found->second;
+    return cache_[key] = define("int", expression);
+}
+
+void Emitter::open(const std::string& head) {
+    body_ += head + " {\n";
+    saved_.push_back(cache_);
+}
+
+void Emitter::close() {
+    body_ += "}\n";
+    cache_ = std::move(saved_.back());
+    saved_.pop_back();
+}
+
+void Emitter::note_node(int node) {
+    if (std::ranges::find(nodes_, node) == nodes_.end()) nodes_.push_back(node);
+}
+
+Indices Emitter::unravel(const std::string& linear, const Shape& extents) {
+    Indices at(extents.size(), "0");
+    std::string rest = linear;
+    size_t first = 0;
+    while (first < extents.size() && extents[first] == 1) ++first;
+    for (size_t i = extents.size(); i > first; --i) {
+        if (extents[i - 1] == 1) continue;
+        at[i - 1] = i - 1 == first ? rest : name_int(fmt::format("{} % {}", rest, extents[i - 1]));
+        if (i - 1 > first) rest = name_int(fmt::format("{} / {}", rest, extents[i - 1]));
+    }
+    return at;
+}
+
+std::string Emitter::offset(int value, const Indices& at) const {
+    std::string text;
+    const Storage& storage = plan_.storage[value];
+    int64_t fixed = 0;
+    for (size_t i = 0; i < at.size(); ++i) {
+        const int64_t stride = storage.strides[i];
+        if (is_literal(at[i])) {
+            fixed += stride * std::stoll(at[i]);
+            continue;
+        }
+        text += text.empty() ? "" : " + ";
+        text += stride == 1 ? at[i] : fmt::format("{} * {}", at[i], stride);
+    }
+    if (fixed != 0 || text.empty()) text += fmt::format("{}{}", text.empty() ? "" : " + ", fixed);
+    return text;
+}
+
+std::string Emitter::load(int value, const Indices& at) {
+    const Value& info = plan_.graph.values[value];
+    if (info.constant != nullptr && info.count() == 1) {
+        const double number = to_host_array(*info.constant).values.at(0);
+        if (c_type(info.dtype) == "float") return float_literal(number);
+        return fmt::format("({}LL)", to_integers(to_tensor({DType::i64, {1}, {number}})).at(0));
+    }
+    if (std::ranges::find(reads_, value) == reads_.end()) reads_.push_back(value);
+    const std::string element = fmt::format("v{}[{}]", value, offset(value, at));
+    if (plan_.storage[value].dtype == DType::f16) return fmt::format("nc_h2f({})", element);
+    return fmt::format("({}){}", c_type(info.dtype), element);
+}
+
+std::string Emitter::value(int value, const Indices& raw) {
+    Indices at;
+    const Value& info = plan_.graph.values[value];
+    for (size_t i = 0; i < raw.size(); ++i) {
+        at.push_back(info.shape[i] == 1 ? "0" : name_int(raw[i]));
+    }
+    const std::string key = fmt::format("{}@{}", value, fmt::join(at, ","));
+    const auto found = cache_.find(key);
+    if (found != cache_.end()) return found->second;
+    std::string expression;
+    if (plan_.storage[value].place != Place::inlined) {
+        expression = load(value, at);
+    } else {
+        note_node(info.producer);
+        expression = compute(plan_.graph.nodes[info.producer], value, at);
+    }
+    const bool literal = info.constant != nullptr && info.count() == 1;
+    if (!literal) expression = define(c_type(info.dtype), expression);
+    return cache_[key] = expression;
+}
+
+std::string Emitter::root(int value, const Indices& at) {
+    const Value& info = plan_.graph.values[value];
+    note_node(info.producer);
+    Indices named;
+    for (size_t i = 0; i < at.size(); ++i) {
+        named.push_back(info.shape[i] == 1 ? "0" : name_int(at[i]));
+    }
+    return define(c_type(info.dtype), compute(plan_.graph.nodes[info.producer], value, named));
+}
+
+std::string Emitter::operand(const Node& node, size_t input, const Indices& at) {
+    const int from = node.input(input);
+    const Shape& shape = plan_.graph.values[from].shape;
+    return value(from, Indices(at.end() - static_cast<int64_t>(shape.size()), at.end()));
+}
+
+std::string Emitter::compute(const Node& node, int value, const Indices& at) {
+    const std::string& op = node.op;
+    if (unary_table().contains(op) || binary_table().contains(op) || op == "Where" ||
+        op == "Clip" || op == "Gelu" || op == "HardSigmoid") {
+        return pointwise(node, at);
+    }
+    if (op == "Cast") return cast(node, value, at);
+    if (op == "Concat") return concat(node, value, at);
+    if (op == "Pad") return pad(node, value, at);
+    if (op == "Gather") return gather(node, at);
+    if (op == "Resize") return resize(node, value, at);
+    if (op.starts_with("GridSample")) return grid_sample(node, value, at);
+    if (op == "Conv") return conv(node, value, at);
+    if (op == "AveragePool" || op == "MaxPool") return pool(node, at);
+    if (op == "MatMul" || op == "Gemm") return matmul(node, value, at);
+    if (op.starts_with("Reduce") || op == "GlobalAveragePool") return reduce(node, value, at);
+    if (op == "BatchNormalization") return batch_norm(node, at);
+    return moved(node, value, at);
+}
+
+std::string Emitter::pointwise(const Node& node, const Indices& at) {
+    const std::string& op = node.op;
+    if (op == "Where") {
+        return fmt::format("({} ? {} : {})", operand(node, 0, at), operand(node, 1, at),
+                           operand(node, 2, at));
+    }
+    const std::string x = operand(node, 0, at);
+    if (op == "Clip") {
+        const auto bound = [&](size_t i, const char* name, double otherwise) {
+            if (node.input(i) != kAbsent) return operand(node, i, {});
+            return float_literal(
+                static_cast<double>(node.number(name, static_cast<float>(otherwise))));
+        };
+        return fmt::format("nc_min(nc_max({}, {}), {})", x, bound(1, "min", -INFINITY),
+                           bound(2, "max", INFINITY));
+    }
+    if (op == "Gelu") {
+        return fmt::format(
+            "{}({})", node.text("approximate", "none") == "tanh" ? "nc_gelu_tanh" : "nc_gelu", x);
+    }
+    if (op == "HardSigmoid") {
+        return fmt::format("__saturatef({} * {} + {})", x,
+                           float_literal(static_cast<double>(node.number("alpha", 0.2F))),
+                           float_literal(static_cast<double>(node.number("beta", 0.5F))));
+    }
+    const auto unary = unary_table().find(op);
+    if (unary != unary_table().end()) {
+        const float otherwise = op == "Elu" ? 1.0F : 0.01F;
+        return fmt::format(fmt::runtime(unary->second), x,
+                           float_literal(static_cast<double>(node.number("alpha", otherwise))));
+    }
+    std::string result = x;
+    for (size_t i = 1; i < node.inputs.size(); ++i) {
+        result = fmt::format(fmt::runtime(binary_table().find(op)->second), result,
+                             operand(node, i, at));
+    }
+    return result;
+}
+
+std::string Emitter::cast(const Node& node, int value, const Indices& at) {
+    const std::string x = operand(node, 0, at);
+    const DType to = plan_.graph.values[value].dtype;
+    if (to == DType::boolean) return fmt::format("(({}) != 0)", x);
+    if (to == DType::i32) return fmt::format("(long long)(int)({})", x);
+    return fmt::format("({})({})", c_type(to), x);
+}
+
+std::string Emitter::reshaped(int from, int to, const Indices& at) {
+    const Shape& x = plan_.graph.values[from].shape;
+    const Shape& y = plan_.graph.values[to].shape;
+    // Axes that both shapes share from the left keep their index; the rest goes through a linear
+    // number.
+    size_t shared = 0;
+    while (shared < x.size() && shared < y.size() && x[shared] == y[shared]) ++shared;
+    Indices result(at.begin(), at.begin() + static_cast<int64_t>(shared));
+    std::string linear = "0";
+    for (size_t i = shared; i < y.size(); ++i) {
+        if (y[i] == 1) continue;
+        linear = linear == "0" ? at[i] : fmt::format("({}) * {} + {}", linear, y[i], at[i]);
+    }
+    const Indices rest =
+        unravel(name_int(linear), Shape(x.begin() + static_cast<int64_t>(shared), x.end()));
+    result.insert(result.end(), rest.begin(), rest.end());
+    return value(from, result);
+}
+
+std::string Emitter::moved(const Node& node, int to, const Indices& at) {
+    const GraphIr& graph = plan_.graph;
+    const int from = node.input(0);
+    const Shape& x = graph.values[from].shape;
+    const std::string& op = node.op;
+    Indices index = at;
+    if (op == "Reshape" || op == "Flatten" || op == "Squeeze" || op == "Unsqueeze") {
+        return reshaped(from, to, at);
+    }
+    if (op == "Transpose") {
+        std::vector<int64_t> reversed;
+        for (size_t i = x.size(); i > 0; --i) reversed.push_back(static_cast<int64_t>(i) - 1);
+        const auto perm = node.integers("perm", reversed);
+        for (size_t i = 0; i < x.size(); ++i) {
+            index[static_cast<size_t>(normal_axis(graph, node, perm[i], x.size()))] = at[i];
+        }
+    } else if (op == "Slice") {
+        const SliceRange range = slice_of(graph, node);
+        for (size_t i = 0; i < at.size(); ++i) {
+            if (range.start[i] == 0 && range.step[i] == 1) continue;
+            index[i] = at[i] == "0"
+                           ? fmt::format("{}", range.start[i])
+                           : fmt::format("{} + {} * ({})", range.start[i], at[i], range.step[i]);
+        }
+    } else if (op == "Split") {
+        const auto sizes = split_sizes(graph, node);
+        const auto axis =
+            static_cast<size_t>(normal_axis(graph, node, node.integer("axis", 0), x.size()));
+        int64_t first = 0;
+        for (size_t i = 0; node.outputs[i] != to; ++i) first += sizes[i];
+        index[axis] =
+            at[axis] == "0" ? fmt::format("{}", first) : fmt::format("{} + {}", first, at[axis]);
+    } else if (op == "Expand") {
+        return operand(node, 0, at);
+    } else if (op == "Tile") {
+        for (size_t i = 0; i < at.size(); ++i) {
+            if (x[i] != graph.values[to].shape[i]) index[i] = fmt::format("{} % {}", at[i], x[i]);
+        }
+    } else if (op == "DepthToSpace" || op == "SpaceToDepth") {
+        const int64_t b = node.integer("blocksize", 1);
+        if (op == "DepthToSpace") {
+            const std::string by = name_int(fmt::format("{} % {}", at[2], b));
+            const std::string bx = name_int(fmt::format("{} % {}", at[3], b));
+            index[1] = node.text("mode", "DCR") == "CRD"
+                           ? fmt::format("({} * {} + {}) * {} + {}", at[1], b, by, b, bx)
+                           : fmt::format("({} * {} + {}) * {} + {}", by, b, bx,
+                                         graph.values[to].shape[1], at[1]);
+            index[2] = fmt::format("{} / {}", at[2], b);
+            index[3] = fmt::format("{} / {}", at[3], b);
+        } else {
+            const std::string block = name_int(fmt::format("{} / {}", at[1], x[1]));
+            index[1] = fmt::format("{} % {}", at[1], x[1]);
+            index[2] = fmt::format("{} * {} + {} / {}", at[2], b, block, b);
+            index[3] = fmt::format("{} * {} + {} % {}", at[3], b, block, b);
+        }
+    } else {
+        graph.fail(node, "this operator", "one that the cuda provider has a kernel for");
+    }
+    return value(from, index);
+}
+
+std::string Emitter::concat(const Node& node, int to, const Indices& at) {
+    const Value& target = plan_.graph.values[to];
+    const auto axis = static_cast<size_t>(
+        normal_axis(plan_.graph, node, node.integer("axis", 0), target.shape.size()));
+    const std::string result = fresh("t");
+    body_ += fmt::format("{} {};\n", c_type(target.dtype), result);
+    int64_t first = 0;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+        const int64_t last = first + plan_.graph.values[node.inputs[i]].shape[axis];
+        const bool final = i + 1 == node.inputs.size();
+        open(fmt::format("{}{}", i == 0 ? "" : "else ",
+                         final && i > 0 ? "" : fmt::format("if ({} < {})", at[axis], last)));
+        Indices index = at;
+        if (first > 0) index[axis] = fmt::format("{} - {}", at[axis], first);
+        const std::string part = value(node.inputs[i], index);
+        body_ += fmt::format("{} = {};\n", result, part);
+        close();
+        first = last;
+    }
+    return result;
+}
+
+std::string Emitter::pad(const Node& node, int to, const Indices& at) {
+    const PadRule rule = pad_of(plan_.graph, node);
+    const Value& target = plan_.graph.values[to];
+    const Shape& x = plan_.graph.values[node.input(0)].shape;
+    Indices index = at;
+    std::string inside;
+    for (size_t i = 0; i < at.size(); ++i) {
+        if (rule.begin[i] == 0 && rule.end[i] == 0) continue;
+        index[i] = name_int(fmt::format("{} - ({})", at[i], rule.begin[i]));
+        if (rule.mode == "edge")
+            index[i] = name_int(fmt::format("nc_clamp({}, {})", index[i], x[i] - 1));
+        if (rule.mode == "reflect") {
+            index[i] = name_int(fmt::format("{0} - abs({0} - abs({1}))", x[i] - 1, index[i]));
+        }
+        inside += fmt::format("{}(unsigned){} < {}u", inside.empty() ? "" : " && ", index[i], x[i]);
+    }
+    if (inside.empty() || rule.mode != "constant") return value(node.input(0), index);
+    const std::string result = fresh("t");
+    body_ += fmt::format("{} {} = {};\n", c_type(target.dtype), result, float_literal(rule.value));
+    open(fmt::format("if ({})", inside));
+    const std::string part = value(node.input(0), index);
+    body_ += fmt::format("{} = {};\n", result, part);
+    close();
+    return result;
+}
+
+std::string Emitter::gather(const Node& node, const Indices& at) {
+    const Shape& x = plan_.graph.values[node.input(0)].shape;
+    const auto axis =
+        static_cast<size_t>(normal_axis(plan_.graph, node, node.integer("axis", 0), x.size()));
+    const Value& picks = plan_.graph.values[node.input(1)];
+    const auto first = at.begin() + static_cast<int64_t>(axis);
+    const auto last = first + static_cast<int64_t>(picks.shape.size());
+    std::string pick;
+    if (picks.constant != nullptr && picks.count() == 1) {
+        const int64_t fixed = to_integers(*picks.constant).at(0);
+        const int64_t index = fixed < 0 ? fixed + x[axis] : fixed;
+        if (index < 0 || index >= x[axis]) {
+            plan_.graph.fail(node, fmt::format("index {}", fixed),
+                             fmt::format("one below {}", x[axis]));
+        }
+        pick = fmt::format("{}", index);
+    } else {
+        const std::string given = value(node.input(1), Indices(first, last));
+        pick = name_int(fmt::format("nc_wrap((int){}, {})", given, x[axis]));
+    }
+    Indices index(at.begin(), first);
+    index.push_back(pick);
+    index.insert(index.end(), last, at.end());
+    return value(node.input(0), index);
+}
+
+}  // namespace newscaster::device::cuda

@@ -1,0 +1,81 @@
+// Writes the CUDA source of one expression: a value of the graph at given indices. Everything that
+// is not stored in memory is recomputed in registers, always in f32; constants of the geometry are
+// literals.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "device/cuda/plan.h"
+
+namespace newscaster::device::cuda {
+
+using Indices = std::vector<std::string>;  // C expressions of type int, one per axis
+
+class Emitter {
+  public:
+    explicit Emitter(const Plan& plan) : plan_(plan) {}
+
+    // Appends statements to body() and returns an expression of the value's C type.
+    std::string value(int value, const Indices& at);
+    // The same for a stored value that this kernel computes.
+    std::string root(int value, const Indices& at);
+
+    // Indices of a linear number over `extents` (row-major), as statements.
+    Indices unravel(const std::string& linear, const Shape& extents);
+    // The expression as a named int, or itself when it is a literal or a name.
+    std::string name_int(const std::string& expression);
+    [[nodiscard]] std::string offset(int value, const Indices& at) const;
+
+    [[nodiscard]] std::string take_body() { return std::exchange(body_, {}); }
+    // Values read from memory, in the order of the parameters.
+    [[nodiscard]] const std::vector<int>& reads() const { return reads_; }
+    // Nodes that ended up inside this kernel.
+    [[nodiscard]] const std::vector<int>& nodes() const { return nodes_; }
+    void note_node(int node);
+    void append(const std::string& text) { body_ += text; }
+    void open(const std::string& head);  // a block; close() forgets what it defined
+    void close();
+
+  private:
+    std::string load(int value, const Indices& at);
+    std::string compute(const Node& node, int value, const Indices& at);
+    std::string pointwise(const Node& node, const Indices& at);
+    std::string moved(const Node& node, int value, const Indices& at);
+    std::string reshaped(int from, int to, const Indices& at);
+    std::string concat(const Node& node, int value, const Indices& at);
+    std::string pad(const Node& node, int value, const Indices& at);
+    std::string gather(const Node& node, const Indices& at);
+    std::string cast(const Node& node, int value, const Indices& at);
+    std::string resize(const Node& node, int value, const Indices& at);
+    std::string grid_sample(const Node& node, int value, const Indices& at);
+    std::string sample_axis(const Node& node, size_t axis, const std::string& grid);
+    std::string conv(const Node& node, int value, const Indices& at);
+    std::string pool(const Node& node, const Indices& at);
+    std::string matmul(const Node& node, int value, const Indices& at);
+    std::string reduce(const Node& node, int value, const Indices& at);
+    std::string batch_norm(const Node& node, const Indices& at);
+
+    std::string operand(const Node& node, size_t input, const Indices& at);  // broadcast
+    std::string fresh(std::string_view prefix);
+    std::string define(std::string_view type, const std::string& expression);
+    std::string fused(const std::vector<std::string>& lows, const std::vector<std::string>& highs,
+                      const std::vector<std::string>& weights, int data, Indices at);
+
+    const Plan& plan_;
+    std::string body_;
+    std::vector<int> reads_;
+    std::vector<int> nodes_;
+    std::map<std::string, std::string> cache_;
+    std::vector<std::map<std::string, std::string>> saved_;
+    int counter_ = 0;
+};
+
+[[nodiscard]] std::string c_type(DType dtype);        // of a value in registers
+[[nodiscard]] std::string storage_type(DType dtype);  // in memory
+[[nodiscard]] std::string float_literal(double value);
+
+}  // namespace newscaster::device::cuda

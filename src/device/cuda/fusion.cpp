@@ -1,0 +1,198 @@
+#include "device/cuda/fusion.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "device/cuda/memory_plan.h"
+
+namespace newscaster::device::cuda {
+
+namespace {
+
+constexpr int64_t kHalfFrom = 4096;   // smaller values stay f32: they cost nothing
+constexpr int kReuseLimit = 4;        // work that is rather repeated by every reader than stored
+constexpr int kExpressionLimit = 40;  // keeps kernels readable for the compiler
+constexpr int64_t kBlowUp = 8;        // readers this much larger would repeat work too often
+constexpr int kSampledLimit = 2;
+constexpr int64_t kChannelPad = 8;
+
+bool is_one_of(const std::string& op, std::initializer_list<const char*> ops) {
+    return std::ranges::any_of(ops, [&](const char* known) { return op == known; });
+}
+
+bool loops(const std::string& op) {
+    return is_one_of(op,
+                     {"Conv", "MatMul", "Gemm", "AveragePool", "MaxPool", "GlobalAveragePool"}) ||
+           op.starts_with("Reduce");
+}
+
+// Operators that read an input several times per output element.
+bool samples(const Node& node, size_t input) {
+    if (node.op == "Conv" || node.op == "MatMul" || node.op == "Gemm") return true;
+    return input == 0 && (is_one_of(node.op, {"AveragePool", "MaxPool", "Resize"}) ||
+                          node.op.starts_with("GridSample"));
+}
+
+bool moves_only(const std::string& op) {
+    return is_one_of(op, {"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice",
+                          "Expand", "Tile", "DepthToSpace", "SpaceToDepth", "Split", "Gather",
+                          "Concat", "Pad", "Resize"}) ||
+           op.starts_with("GridSample");
+}
+
+int own_cost(const std::string& op) {
+    if (loops(op)) return 16;
+    if (op.starts_with("GridSample")) return 20;
+    if (op == "Resize") return 8;
+    if (is_one_of(op, {"Exp", "Log", "Sin", "Cos", "Erf", "Sigmoid", "Tanh", "Softplus", "Gelu",
+                       "Pow", "Elu", "Sqrt", "Div", "BatchNormalization"})) {
+        return 5;
+    }
+    if (is_one_of(op, {"Concat", "Pad", "Reshape"})) return 2;
+    return is_one_of(op, {"Identity", "Unsqueeze", "Squeeze", "Expand"}) ? 0 : 1;
+}
+
+class Fuser {
+  public:
+    Fuser(Rewritten rewritten, Plan& plan) : rewritten_(std::move(rewritten)), plan_(plan) {
+        plan_.graph = std::move(rewritten_.graph);
+        const GraphIr& graph = plan_.graph;
+        plan_.storage.resize(graph.values.size());
+        readers_.resize(graph.values.size());
+        cost_.resize(graph.values.size(), 0);
+        for (size_t i = 0; i < graph.nodes.size(); ++i) {
+            for (const int input : graph.nodes[i].inputs) {
+                if (input != kAbsent) readers_[input].push_back(static_cast<int>(i));
+            }
+        }
+    }
+
+    void run() {
+        place_ports();
+        for (size_t i = 0; i < plan_.graph.nodes.size(); ++i) place_results(static_cast<int>(i));
+        for (size_t i = 0; i < plan_.graph.nodes.size(); ++i) add_steps(static_cast<int>(i));
+    }
+
+  private:
+    void place_ports() {
+        const GraphIr& graph = plan_.graph;
+        for (size_t i = 0; i < graph.values.size(); ++i) {
+            const Value& value = graph.values[i];
+            if (value.constant != nullptr) {
+                const bool narrow = value.dtype == DType::f64 || value.dtype == DType::bf16;
+                plan_.storage[i] =
+                    row_major(Place::constant, narrow ? DType::f32 : value.dtype, value.shape);
+            }
+        }
+        for (const int input : graph.inputs) {
+            plan_.storage[input] =
+                row_major(Place::input, graph.values[input].dtype, graph.values[input].shape);
+        }
+        for (const int output : graph.outputs) {
+            plan_.storage[output] =
+                row_major(Place::output, graph.values[output].dtype, graph.values[output].shape);
+        }
+    }
+
+    void place_results(int index) {
+        const Node& node = plan_.graph.nodes[index];
+        int cost = own_cost(node.op);
+        for (const int input : node.inputs) {
+            if (input != kAbsent && plan_.storage[input].place == Place::inlined)
+                cost += cost_[input];
+        }
+        for (const int output : node.outputs) {
+            if (output == kAbsent) continue;
+            cost_[output] = cost;
+            if (plan_.storage[output].place == Place::output) continue;
+            if (must_store(index, output)) plan_.storage[output] = storage_of(output);
+        }
+    }
+
+    [[nodiscard]] bool must_store(int index, int value) const {
+        if (rewritten_.claims.contains(value) || rewritten_.roles[index] != Role::fused)
+            return true;
+        const Node& node = plan_.graph.nodes[index];
+        const auto& readers = readers_[value];
+        const int64_t count = plan_.graph.values[value].count();
+        if (readers.size() > 1 && cost_[value] > kReuseLimit) return true;
+        if (cost_[value] > kExpressionLimit) return true;
+        for (const int reader : readers) {
+            const Node& next = plan_.graph.nodes[reader];
+            const int64_t read_by = plan_.graph.values[next.outputs[0]].count();
+            if (cost_[value] >= 2 && read_by >= kBlowUp * count) return true;
+            for (size_t k = 0; k < next.inputs.size(); ++k) {
+                if (next.inputs[k] != value || rewritten_.roles[reader] != Role::fused) continue;
+                if (samples(next, k) && cost_[value] > kSampledLimit) return true;
+            }
+            if (loops(node.op) && (moves_only(next.op) || loops(next.op) || read_by != count ||
+                                   rewritten_.roles[reader] != Role::fused)) {
+                return true;
+            }
+        }
+        // A row kernel may read its input twice.
+        return std::ranges::any_of(readers, [&](int reader) {
+            return rewritten_.roles[reader] == Role::row && cost_[value] > 2 * kReuseLimit;
+        });
+    }
+
+    [[nodiscard]] Storage storage_of(int value) const {
+        const Value& info = plan_.graph.values[value];
+        const auto claim = rewritten_.claims.find(value);
+        if (claim != rewritten_.claims.end()) {
+            return claim->second.channels_last
+                       ? channels_last(Place::arena, claim->second.dtype, info.shape, kChannelPad)
+                       : row_major(Place::arena, claim->second.dtype, info.shape);
+        }
+        const bool floating =
+            info.dtype == DType::f32 || info.dtype == DType::f16 || info.dtype == DType::f64;
+        if (!floating) return row_major(Place::arena, info.dtype, info.shape);
+        const bool half =
+            rewritten_.half && !rewritten_.keep_f32[value] && info.count() >= kHalfFrom;
+        const bool row = rewritten_.roles[info.producer] == Role::row;
+        if (half && !row && info.shape.size() >= 4 && info.shape.size() <= 5 &&
+            info.shape[1] > kChannelPad / 2) {
+            return channels_last(Place::arena, DType::f16, info.shape, kChannelPad);
+        }
+        return row_major(Place::arena, half ? DType::f16 : DType::f32, info.shape);
+    }
+
+    void add_steps(int index) {
+        const Node& node = plan_.graph.nodes[index];
+        const Role role = rewritten_.roles[index];
+        const std::string name = fmt::format("nc_kernel_{}", plan_.steps.size());
+        const std::string label = fmt::format("{} '{}'", node.op, node.name);
+        if (role == Role::conv) {
+            plan_.steps.push_back(
+                {rewritten_.convs.at(index), label, node.inputs, node.outputs[0]});
+        } else if (role == Role::gemm) {
+            plan_.steps.push_back(
+                {rewritten_.gemms.at(index), label, node.inputs, node.outputs[0]});
+        } else if (role == Role::row) {
+            plan_.steps.push_back(row_step(plan_, index, name));
+        } else {
+            for (const int output : node.outputs) {
+                if (output == kAbsent || plan_.storage[output].place == Place::inlined) continue;
+                plan_.steps.push_back(
+                    pointwise_step(plan_, output, fmt::format("nc_kernel_{}", plan_.steps.size())));
+            }
+        }
+    }
+
+    Rewritten rewritten_;
+    Plan& plan_;
+    std::vector<std::vector<int>> readers_;
+    std::vector<int> cost_;
+};
+
+}  // namespace
+
+Plan make_plan(const GraphIr& graph, Precision precision) {
+    Plan plan;
+    Fuser(rewrite(graph, precision), plan).run();
+    plan_memory(plan);
+    return plan;
+}
+
+}  // namespace newscaster::device::cuda

@@ -1,0 +1,300 @@
+// Whole kernels around the expressions of the emitter.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "device/cuda/emitter.h"
+#include "device/cuda/fusion.h"
+
+namespace newscaster::device::cuda {
+
+namespace {
+
+constexpr unsigned kThreads = 256;
+constexpr int64_t kManyElements = 1 << 16;  // below, one element per thread keeps the GPU busier
+constexpr int64_t kCachedPerThread = 32;    // row elements a thread keeps in registers
+
+std::string parameters(const Plan& plan, const Emitter& emitter, int target) {
+    std::string text;
+    for (const int value : emitter.reads()) {
+        text += fmt::format("const {}* __restrict__ v{}, ", storage_type(plan.storage[value].dtype),
+                            value);
+    }
+    return text + fmt::format("{}* __restrict__ out", storage_type(plan.storage[target].dtype));
+}
+
+std::string stored(DType dtype, const std::string& expression) {
+    if (dtype == DType::f16) return fmt::format("nc_f2h({})", expression);
+    return fmt::format("({})({})", storage_type(dtype), expression);
+}
+
+std::string label_of(const Plan& plan, const Emitter& emitter) {
+    std::string text;
+    for (const int node : emitter.nodes()) {
+        text += (text.empty() ? "" : "+") + plan.graph.nodes[node].op;
+    }
+    return text + fmt::format(" '{}'", plan.graph.nodes[emitter.nodes().front()].name);
+}
+
+// Elements that one thread computes side by side, so that it stores 16 bytes at once.
+int64_t vector_width(const Storage& storage) {
+    if (storage.elements() < kManyElements || storage.extents.empty()) return 1;
+    const auto width = static_cast<int64_t>(16 / size_of(storage.dtype));
+    return storage.extents.back() % width == 0 && width <= 8 ? width : 1;
+}
+
+}  // namespace
+
+const char* kernel_prelude() {
+    return R"(
+__device__ __forceinline__ float nc_h2f(unsigned short h) {
+  float f; asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h)); return f;
+}
+__device__ __forceinline__ unsigned short nc_f2h(float f) {
+  unsigned short h; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f)); return h;
+}
+__device__ __forceinline__ int nc_clamp(int i, int last) { return min(max(i, 0), last); }
+__device__ __forceinline__ int nc_wrap(int i, int size) {
+  return nc_clamp(i < 0 ? i + size : i, size - 1);
+}
+__device__ __forceinline__ float nc_leaky(float x, float slope) { return x < 0.0f ? x * slope : x; }
+__device__ __forceinline__ float nc_elu(float x, float a) { return x < 0.0f ? a * expm1f(x) : x; }
+__device__ __forceinline__ float nc_softplus(float x) {
+  return fmaxf(x, 0.0f) + log1pf(expf(-fabsf(x)));
+}
+__device__ __forceinline__ float nc_gelu(float x) {
+  return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f));
+}
+__device__ __forceinline__ float nc_gelu_tanh(float x) {
+  return 0.5f * x * (1.0f + tanhf(0.79788456080286536f * (x + 0.044715f * x * x * x)));
+}
+__device__ __forceinline__ float nc_pow(float a, float b) {
+  return b == 2.0f ? a * a : b == 0.5f ? sqrtf(a) : powf(a, b);
+}
+__device__ __forceinline__ float nc_min(float a, float b) { return fminf(a, b); }
+__device__ __forceinline__ float nc_max(float a, float b) { return fmaxf(a, b); }
+__device__ __forceinline__ long long nc_min(long long a, long long b) { return a < b ? a : b; }
+__device__ __forceinline__ long long nc_max(long long a, long long b) { return a > b ? a : b; }
+__device__ __forceinline__ float nc_mod(float a, float b) { return fmodf(fmodf(a, b) + b, b); }
+__device__ __forceinline__ long long nc_mod(long long a, long long b) { return (a % b + b) % b; }
+__device__ __forceinline__ float nc_reflect(float x, float low, float span) {
+  if (span <= 0.0f) return low;
+  const float folded = fmodf(fabsf(x - low), 2.0f * span);
+  return low + (folded > span ? 2.0f * span - folded : folded);
+}
+template <int N> struct nc_vector;
+template <> struct nc_vector<1> { typedef unsigned char type; };
+template <> struct nc_vector<2> { typedef unsigned short type; };
+template <> struct nc_vector<4> { typedef unsigned int type; };
+template <> struct nc_vector<8> { typedef uint2 type; };
+template <> struct nc_vector<16> { typedef uint4 type; };
+template <bool kMax> __device__ __forceinline__ float nc_join(float a, float b) {
+  return kMax ? fmaxf(a, b) : a + b;
+}
+template <bool kMax> __device__ float nc_block(float v, float* shared) {
+  for (int o = 16; o > 0; o >>= 1) v = nc_join<kMax>(v, __shfl_xor_sync(0xffffffffu, v, o));
+  __syncthreads();
+  if ((threadIdx.x & 31) == 0) shared[threadIdx.x >> 5] = v;
+  __syncthreads();
+  v = shared[0];
+  for (int i = 1; i < (int)(blockDim.x >> 5); ++i) v = nc_join<kMax>(v, shared[i]);
+  return v;
+}
+)";
+}
+
+Step pointwise_step(const Plan& plan, int value, const std::string& name) {
+    const Storage& storage = plan.storage[value];
+    const Shape& shape = plan.graph.values[value].shape;
+    const int64_t width = vector_width(storage);
+    Emitter emitter(plan);
+    Shape extents = storage.extents;
+    if (width > 1) extents.back() /= width;
+    const int64_t count = element_count(extents);
+    Indices physical = emitter.unravel("t", extents);
+    std::string body = emitter.take_body();
+    std::string guard;
+    Indices at(shape.size(), "0");
+    if (width > 1) {
+        physical.back() = emitter.name_int(fmt::format("{} * {} + u", physical.back(), width));
+        body += fmt::format(
+            "__align__(16) {} o[{}];\n#pragma unroll\nfor (int u = 0; u < {}; ++u) {{\n",
+            storage_type(storage.dtype), width, width);
+        body += emitter.take_body();
+    }
+    for (size_t i = 0; i < physical.size(); ++i) {
+        at[storage.order[i]] = physical[i];
+        if (storage.extents[i] != shape[storage.order[i]]) {
+            guard = fmt::format("{} < {}", physical[i], shape[storage.order[i]]);
+        }
+    }
+    const std::string target = width > 1 ? "o[u]" : "out[t]";
+    if (!guard.empty()) {
+        body += fmt::format("{} = 0;\n", target);
+        emitter.open(fmt::format("if ({})", guard));
+    }
+    const std::string result = emitter.root(value, at);
+    emitter.append(fmt::format("{} = {};\n", target, stored(storage.dtype, result)));
+    if (!guard.empty()) emitter.close();
+    body += emitter.take_body();
+    if (width > 1) {
+        body += "}\n*reinterpret_cast<uint4*>(out + (long long)t * " + std::to_string(width) +
+                ") = *reinterpret_cast<const uint4*>(o);\n";
+    }
+    KernelStep step;
+    step.name = name;
+    step.threads = kThreads;
+    step.blocks = static_cast<unsigned>((count + kThreads - 1) / kThreads);
+    step.source = fmt::format(
+        "extern \"C\" __global__ void __launch_bounds__({}) {}({}) {{\n"
+        "const int t = blockIdx.x * {} + threadIdx.x;\nif (t >= {}) return;\n{}}}\n",
+        kThreads, name, parameters(plan, emitter, value), kThreads, count, body);
+    return {step, label_of(plan, emitter), emitter.reads(), value};
+}
+
+namespace {
+
+// The parts of a row kernel that depend on the operator, in terms of X(e): element e of the row.
+struct RowBody {
+    std::string statistics;
+    std::string result;  // expression of x and e; empty: `total` is the row's only result
+};
+
+// A loop over this thread's elements e of the row. Unrolled when they are held in registers, which
+// cannot be indexed otherwise.
+std::string row_loop(int64_t length, unsigned threads) {
+    const int64_t turns = (length + threads - 1) / threads;
+    return fmt::format(
+        "{}for (int s = 0; s < {}; ++s) if (const int e = s * {} + threadIdx.x; e < {})",
+        turns <= kCachedPerThread ? "#pragma unroll\n" : "", turns, threads, length);
+}
+
+std::string over_row(int64_t length, unsigned threads, const std::string& statement) {
+    return fmt::format("{} {{ {} }}\n", row_loop(length, threads), statement);
+}
+
+RowBody row_body(const Node& node, int64_t length, unsigned threads) {
+    const auto sum = [&](const std::string& start, const std::string& statement, bool largest) {
+        return fmt::format(
+            "{{ float a = {};\n{} {} }}\n", start, over_row(length, threads, statement),
+            fmt::format("total = nc_block<{}>(a, shared);", largest ? "true" : "false"));
+    };
+    const std::string lowest = "__int_as_float(0xff800000)";
+    const std::string inverse = float_literal(1.0 / static_cast<double>(length));
+    const std::string& op = node.op;
+    if (op == "ReduceMax") return {sum(lowest, "a = fmaxf(a, X(e));", true), ""};
+    if (op == "ReduceMin")
+        return {sum(lowest, "a = fmaxf(a, -X(e));", true) + "total = -total;\n", ""};
+    if (op == "ReduceSum") return {sum("0.0f", "a += X(e);", false), ""};
+    if (op == "ReduceL2") {
+        return {sum("0.0f", "const float x = X(e); a += x * x;", false) + "total = sqrtf(total);\n",
+                ""};
+    }
+    if (op == "ReduceMean" || op == "GlobalAveragePool") {
+        return {sum("0.0f", "a += X(e);", false) + fmt::format("total *= {};\n", inverse), ""};
+    }
+    if (op == "Softmax") {
+        return {sum(lowest, "a = fmaxf(a, X(e));", true) + "const float top = total;\n" +
+                    sum("0.0f", "a += expf(X(e) - top);", false) +
+                    "const float scale = 1.0f / total;\n",
+                "expf(x - top) * scale"};
+    }
+    return {sum("0.0f", "a += X(e);", false) +
+                fmt::format("const float mean = total * {};\n", inverse) +
+                sum("0.0f", "const float d = X(e) - mean; a += d * d;", false) +
+                fmt::format("const float scale = rsqrtf(total * {} + {});\n", inverse,
+                            float_literal(static_cast<double>(node.number("epsilon", 1e-5F)))),
+            "(x - mean) * scale"};
+}
+
+}  // namespace
+
+Step row_step(const Plan& plan, int index, const std::string& name) {
+    const Node& node = plan.graph.nodes[index];
+    const int target = node.outputs[0];
+    const Shape& x = plan.graph.values[node.input(0)].shape;
+    const auto axes = reduced_axes(plan.graph, node);
+    Shape outer = x;
+    Shape inner;
+    for (const int64_t axis : axes) {
+        outer[axis] = 1;
+        inner.push_back(x[axis]);
+    }
+    const int64_t length = element_count(inner);
+    const unsigned threads = length > 512 ? 256 : length > 64 ? 128 : 32;
+    const int64_t per_thread = (length + threads - 1) / threads;
+    Emitter emitter(plan);
+    emitter.note_node(index);
+    const Indices row = emitter.unravel("row", outer);
+    std::string body = "__shared__ float shared[32];\nconst int row = blockIdx.x;\nfloat total;\n" +
+                       emitter.take_body();
+    const auto element = [&] {  // indices of element e, inside a lambda
+        const Indices at = emitter.unravel("e", inner);
+        Indices full = row;
+        for (size_t i = 0; i < axes.size(); ++i) full[axes[i]] = at[i];
+        return full;
+    };
+    emitter.open("const auto read = [&](int e) -> float");
+    const Indices source_at = element();
+    const std::string read = emitter.value(node.input(0), source_at);
+    emitter.append(fmt::format("return {};\n", read));
+    emitter.close();
+    body += emitter.take_body() + ";\n";
+    if (per_thread <= kCachedPerThread) {
+        body += fmt::format(
+            "float held[{}];\n#pragma unroll\nfor (int s = 0; s < {}; ++s) {{ const int e = "
+            "s * {} + threadIdx.x; held[s] = e < {} ? read(e) : 0.0f; }}\n",
+            per_thread, per_thread, threads, length);
+        body += "#define X(e) held[s]\n";
+    } else {
+        body += "#define X(e) read(e)\n";
+    }
+    const RowBody parts = row_body(node, length, threads);
+    body += parts.statistics;
+    const DType dtype = plan.storage[target].dtype;
+    const Shape& y = plan.graph.values[target].shape;
+    if (parts.result.empty()) {
+        Indices at;
+        for (size_t i = 0; i < x.size(); ++i) {
+            const bool reduced = std::ranges::find(axes, static_cast<int64_t>(i)) != axes.end();
+            if (!reduced) at.push_back(row[i]);
+            if (reduced && y.size() == x.size()) at.emplace_back("0");
+        }
+        body += fmt::format("if (threadIdx.x == 0) out[{}] = {};\n", emitter.offset(target, at),
+                            stored(dtype, "total"));
+    } else {
+        emitter.open(row_loop(length, threads));
+        const Indices at = element();
+        emitter.append("const float x = X(e);\n");
+        std::string result = parts.result;
+        if (node.op != "Softmax") {
+            const bool layer = node.op == "LayerNormalization";
+            Indices scale_at = layer ? Indices{} : Indices{row[1]};
+            for (const int64_t axis : axes) {
+                if (layer) scale_at.push_back(at[axis]);
+            }
+            const auto parameter = [&](int value) {
+                const size_t rank = plan.graph.values[value].shape.size();
+                return emitter.value(
+                    value, Indices(scale_at.end() - static_cast<int64_t>(rank), scale_at.end()));
+            };
+            result = fmt::format("({}) * {}", result, parameter(node.input(1)));
+            if (node.input(2) != kAbsent) result += fmt::format(" + {}", parameter(node.input(2)));
+        }
+        emitter.append(
+            fmt::format("out[{}] = {};\n", emitter.offset(target, at), stored(dtype, result)));
+        emitter.close();
+        body += emitter.take_body();
+    }
+    body += "#undef X\n";
+    KernelStep step;
+    step.name = name;
+    step.threads = threads;
+    step.blocks = static_cast<unsigned>(element_count(outer));
+    step.source =
+        fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}({}) {{\n{}}}\n", threads,
+                    name, parameters(plan, emitter, target), body);
+    return {step, label_of(plan, emitter), emitter.reads(), target};
+}
+
+}  // namespace newscaster::device::cuda

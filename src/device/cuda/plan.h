@@ -1,0 +1,82 @@
+// The program that a session runs: where every value lives, and the steps in order.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "device/cuda/geometry.h"
+#include "device/cuda/graph_ir.h"
+
+namespace newscaster::device::cuda {
+
+enum class Place {
+    inlined,   // recomputed by every kernel that reads it
+    arena,     // scratch memory of the session
+    constant,  // weights, uploaded once per graph
+    input,     // bound buffers
+    output
+};
+
+// Physical form of one value.
+struct Storage {
+    Place place = Place::inlined;
+    DType dtype = DType::f32;
+    std::vector<int> order;        // logical axis of each physical axis, slowest first
+    Shape extents;                 // in physical order; channels may be padded with zeros
+    std::vector<int64_t> strides;  // in elements, per logical axis
+    bool channels_last = false;
+
+    [[nodiscard]] int64_t elements() const { return element_count(extents); }
+    [[nodiscard]] size_t bytes() const { return static_cast<size_t>(elements()) * size_of(dtype); }
+};
+[[nodiscard]] Storage row_major(Place place, DType dtype, const Shape& shape);
+// [N, spatial..., C], C padded to a multiple of `pad`. Rank 3 to 5.
+[[nodiscard]] Storage channels_last(Place place, DType dtype, const Shape& shape, int64_t pad);
+
+// A generated kernel. Parameters: the addresses of `reads` in order, then of the written value.
+struct KernelStep {
+    std::string source;  // one extern "C" __global__ function called `name`
+    std::string name;
+    unsigned blocks = 0;
+    unsigned threads = 0;
+};
+
+enum class Activation { none, leaky_relu };
+
+// y = activation(conv(x, w) + bias), f16, channels last, through cuDNN.
+struct ConvStep {
+    Window window;
+    Activation activation = Activation::none;
+    float slope = 0.0F;  // of leaky_relu below zero
+    bool has_bias = false;
+};
+
+// y[batch] = op(a)[batch] * op(b)[batch], row-major, through cuBLASLt.
+struct GemmStep {
+    int64_t m = 0, n = 0, k = 0, batch = 1;
+    bool transpose_a = false, transpose_b = false;
+    int64_t stride_a = 0, stride_b = 0;  // in elements; 0: shared by the batch
+    float alpha = 1.0F;
+};
+
+struct Step {
+    std::variant<KernelStep, ConvStep, GemmStep> work;
+    std::string label;       // operators and node names, for people
+    std::vector<int> reads;  // conv: x, w, [bias]; gemm: a, b
+    int writes = kAbsent;
+};
+
+struct Plan {
+    GraphIr graph;                 // after rewriting
+    std::vector<Storage> storage;  // per value of the graph
+    std::vector<Step> steps;
+    std::vector<size_t> arena_offset;  // per value; meaningful for Place::arena
+    size_t arena_bytes = 0;            // peak
+    size_t arena_bytes_unshared = 0;   // if no two values shared memory
+};
+
+// One line per step: what was fused, shapes and layouts, memory.
+[[nodiscard]] std::string describe(const Plan& plan);
+
+}  // namespace newscaster::device::cuda
