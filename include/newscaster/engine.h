@@ -132,7 +132,7 @@ class NEWSCASTER_EXPORT Engine {
 
     [[nodiscard]] const EngineInfo& info() const;
     [[nodiscard]] AvatarPtr load_avatar(const std::filesystem::path& folder) const;
-    [[nodiscard]] std::unique_ptr<Session> open_session(AvatarPtr avatar,
+    [[nodiscard]] std::unique_ptr<Session> open_session(const AvatarPtr& avatar,
                                                         const SessionOptions& options,
                                                         SessionCallbacks callbacks) const;
 

@@ -14,6 +14,9 @@
 
 #include "newscaster/export.h"
 
+/* C knows no `using`, and the prefix is its namespace. */
+/* NOLINTBEGIN(modernize-use-using, readability-identifier-naming) */
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -121,5 +124,7 @@ NEWSCASTER_EXPORT void newscaster_session_destroy(newscaster_session* session);
 #ifdef __cplusplus
 }
 #endif
+
+/* NOLINTEND(modernize-use-using, readability-identifier-naming) */
 
 #endif /* NEWSCASTER_NEWSCASTER_H_ */

@@ -34,7 +34,7 @@ json anna() {
 
 // A private copy of a shipped avatar, to be damaged.
 fs::path copy_of_anna() {
-    const fs::path folder = scratch("avatar");
+    fs::path folder = scratch("avatar");
     fs::copy(source_path("avatars/anna"), folder,
              fs::copy_options::recursive | fs::copy_options::overwrite_existing);
     return folder;

@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path scratch(const std::string& name) {
-    const fs::path folder = fs::path(testing::TempDir()) / "newscaster_core" / name;
+    fs::path folder = fs::path(testing::TempDir()) / "newscaster_core" / name;
     fs::remove_all(folder);
     fs::create_directories(folder);
     return folder;

@@ -47,10 +47,11 @@ TEST_P(ResamplerRates, SineStaysInPlace) {
 TEST_P(ResamplerRates, ImpulseStaysInPlace) {
     const int from = GetParam();
     std::vector<float> input(static_cast<size_t>(from), 0.0F);
-    input[static_cast<size_t>(from) / 2] = 1.0F;
+    const int impulse_at = from / 2;
+    input[static_cast<size_t>(impulse_at)] = 1.0F;
     const auto out = resample(input, from, 16000, 512);
     const auto peak = std::max_element(out.begin(), out.end()) - out.begin();
-    EXPECT_NEAR(static_cast<double>(peak), (from / 2) * 16000.0 / from, 0.51);
+    EXPECT_NEAR(static_cast<double>(peak), impulse_at * 16000.0 / from, 0.51);
 }
 
 TEST_P(ResamplerRates, CuttingOfTheInputMakesNoDifference) {

@@ -100,6 +100,7 @@ inline std::vector<float> noise(size_t samples, unsigned seed, float amplitude =
 
 inline std::vector<int16_t> to_int16(const std::vector<float>& wave) {
     std::vector<int16_t> result;
+    result.reserve(wave.size());
     for (const float value : wave) {
         result.push_back(static_cast<int16_t>(std::lround(value * 32767.0F)));
     }

@@ -140,6 +140,7 @@ TEST(MotionMixer, FadesInFromAndOutToTheSourceWithoutKnowingTheEnd) {
     const std::vector<Row> track(8, shapes_row(8, 0.8F));
     const auto frames = run_shapes(R"({"fade_in_frames": 2, "fade_out_frames": 4})", track);
     std::vector<float> yaws;
+    yaws.reserve(frames.size());
     for (const auto& frame : frames) yaws.push_back(frame.motion.row[kYaw]);
     EXPECT_THAT(yaws, ElementsAre(0, 4, 8, 8, 6, 4, 2, 0));
     EXPECT_EQ(frames[7].motion.row[0], 1.0F);  // scale rests at 1

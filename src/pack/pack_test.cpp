@@ -24,7 +24,7 @@ class PackTest : public testing::Test {
   protected:
     // A private copy of the default pack, to be damaged.
     fs::path copy_of_studio() {
-        const fs::path folder = scratch("pack");
+        fs::path folder = scratch("pack");
         fs::copy(source_path("packs/studio"), folder,
                  fs::copy_options::recursive | fs::copy_options::overwrite_existing);
         return folder;

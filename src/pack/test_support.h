@@ -20,7 +20,7 @@ inline std::filesystem::path source_path(const std::string& relative) {
 // A fresh folder for one test.
 inline std::filesystem::path scratch(const std::string& room) {
     const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    const auto folder = std::filesystem::path(::testing::TempDir()) / ("newscaster_" + room) /
+    auto folder = std::filesystem::path(::testing::TempDir()) / ("newscaster_" + room) /
                         (std::string(test->test_suite_name()) + "." + test->name());
     std::filesystem::remove_all(folder);
     std::filesystem::create_directories(folder);

@@ -120,7 +120,8 @@ AvatarPtr Engine::load_avatar(const std::filesystem::path& folder) const {
     return std::make_shared<const pipeline::LoadedAvatar>(impl_, folder);
 }
 
-std::unique_ptr<Session> Engine::open_session(AvatarPtr avatar, const SessionOptions& options,
+std::unique_ptr<Session> Engine::open_session(const AvatarPtr& avatar,
+                                              const SessionOptions& options,
                                               SessionCallbacks callbacks) const {
     auto loaded = std::dynamic_pointer_cast<const pipeline::LoadedAvatar>(avatar);
     if (!loaded || loaded->engine() != impl_.get()) {

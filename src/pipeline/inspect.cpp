@@ -26,6 +26,7 @@ constexpr uint64_t kWantedMemoryBytes = 1ULL << 30U;
 
 std::vector<std::string> describe_tensors(const std::map<std::string, pack::TensorSpec>& tensors) {
     std::vector<std::string> lines;
+    lines.reserve(tensors.size());
     for (const auto& [name, spec] : tensors) {
         lines.push_back(fmt::format("{} {} {}", name, name_of(spec.dtype), to_string(spec.shape)));
     }

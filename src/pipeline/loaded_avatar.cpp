@@ -44,6 +44,7 @@ std::vector<std::vector<float>> optional_rows(const avatar::Avatar& avatar, std:
 void smooth_sources(std::vector<motion::SourcePose>& poses, int64_t frames) {
     const auto smooth = [&](std::vector<float> motion::SourcePose::*member) {
         std::vector<std::vector<float>> raw;
+        raw.reserve(poses.size());
         for (const auto& pose : poses) raw.push_back(pose.*member);
         const auto half = static_cast<size_t>(frames / 2);
         for (size_t i = 0; i < raw.size(); ++i) {
