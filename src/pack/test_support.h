@@ -21,7 +21,7 @@ inline std::filesystem::path source_path(const std::string& relative) {
 inline std::filesystem::path scratch(const std::string& room) {
     const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
     auto folder = std::filesystem::path(::testing::TempDir()) / ("newscaster_" + room) /
-                        (std::string(test->test_suite_name()) + "." + test->name());
+                  (std::string(test->test_suite_name()) + "." + test->name());
     std::filesystem::remove_all(folder);
     std::filesystem::create_directories(folder);
     return folder;
