@@ -14,6 +14,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using testing::HasSubstr;
+using testing_support::Change;
+using testing_support::changed;
 using testing_support::error_of;
 using testing_support::scratch;
 using testing_support::source_path;
@@ -175,27 +177,11 @@ TEST(LoadAvatar, SeveralSourceFramesShareOrOwnTheirCanvas) {
     EXPECT_THAT(error_of([&] { (void)load(folder); }), HasSubstr("mask: found"));
 }
 
-struct Change {
-    const char* pointer;
-    const char* value;  // JSON text; nullptr: the key is removed
-    const char* message;
-};
-
-std::ostream& operator<<(std::ostream& out, const Change& change) {
-    return out << change.pointer << " = " << (change.value ? change.value : "(removed)");
-}
-
 class BadDocument : public testing::TestWithParam<Change> {};
 
 TEST_P(BadDocument, IsRefusedWithThePath) {
     const Change& change = GetParam();
-    json document = anna();
-    const json::json_pointer pointer(change.pointer);
-    if (change.value != nullptr) {
-        document[pointer] = json::parse(change.value);
-    } else {
-        document.at(pointer.parent_pointer()).erase(pointer.back());
-    }
+    const json document = changed(anna(), change);
     const std::string message =
         error_of([&] { (void)parse_avatar_document(document.dump(), "x/avatar.json"); });
     EXPECT_THAT(message, testing::StartsWith("x/avatar.json: "));

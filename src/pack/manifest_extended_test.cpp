@@ -13,6 +13,8 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
+using testing_support::Change;
+using testing_support::changed;
 using testing_support::error_of;
 using testing_support::source_path;
 
@@ -148,27 +150,11 @@ TEST(ExtendedManifest, EveryOptionalEntryIsRead) {
     EXPECT_EQ(manifest.crop.framing->shift_y, -0.125);
 }
 
-struct Change {
-    const char* pointer;
-    const char* value;  // JSON text; nullptr: the key is removed
-    const char* message;
-};
-
-std::ostream& operator<<(std::ostream& out, const Change& change) {
-    return out << change.pointer << " = " << (change.value ? change.value : "(removed)");
-}
-
 class BadExtendedManifest : public testing::TestWithParam<Change> {};
 
 TEST_P(BadExtendedManifest, IsRefusedWithThePath) {
     const Change& change = GetParam();
-    json document = extended();
-    const json::json_pointer pointer(change.pointer);
-    if (change.value != nullptr) {
-        document[pointer] = json::parse(change.value);
-    } else {
-        document.at(pointer.parent_pointer()).erase(pointer.back());
-    }
+    const json document = changed(extended(), change);
     EXPECT_THAT(error_of([&] { (void)parse(document); }), HasSubstr(change.message));
 }
 

@@ -12,6 +12,8 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
+using testing_support::Change;
+using testing_support::changed;
 using testing_support::error_of;
 using testing_support::source_path;
 
@@ -66,27 +68,11 @@ TEST(Manifest, OtherSchemaVersionIsOneClearLine) {
               "supports");
 }
 
-struct Change {
-    const char* pointer;  // JSON pointer of the value replaced
-    const char* value;    // JSON text; nullptr: the key is removed
-    const char* message;  // part of the error
-};
-
-std::ostream& operator<<(std::ostream& out, const Change& change) {
-    return out << change.pointer << " = " << (change.value ? change.value : "(removed)");
-}
-
 class BadManifest : public testing::TestWithParam<Change> {};
 
 TEST_P(BadManifest, IsRefusedWithThePath) {
     const Change& change = GetParam();
-    json document = studio();
-    const json::json_pointer pointer(change.pointer);
-    if (change.value != nullptr) {
-        document[pointer] = json::parse(change.value);
-    } else {
-        document.at(pointer.parent_pointer()).erase(pointer.back());
-    }
+    const json document = changed(studio(), change);
     const std::string message = error_of([&] { (void)parse(document); });
     EXPECT_THAT(message, testing::StartsWith("x/pack.json: "));
     EXPECT_THAT(message, HasSubstr(change.message));

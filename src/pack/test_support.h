@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <nlohmann/json.hpp>
+#include <ostream>
 #include <random>
 #include <string>
 
@@ -38,6 +40,27 @@ inline std::string error_of(const std::function<void()>& action,
     }
     ADD_FAILURE() << "nothing was thrown";
     return "";
+}
+
+// One edit of a JSON document and what the error about it must say.
+struct Change {
+    const char* pointer;  // JSON pointer of the value replaced
+    const char* value;    // JSON text; nullptr: the key is removed
+    const char* message;  // part of the error
+};
+
+inline std::ostream& operator<<(std::ostream& out, const Change& change) {
+    return out << change.pointer << " = " << (change.value ? change.value : "(removed)");
+}
+
+inline nlohmann::json changed(nlohmann::json document, const Change& change) {
+    const nlohmann::json::json_pointer pointer(change.pointer);
+    if (change.value != nullptr) {
+        document[pointer] = nlohmann::json::parse(change.value);
+    } else {
+        document.at(pointer.parent_pointer()).erase(pointer.back());
+    }
+    return document;
 }
 
 // One to four random byte edits: change, insert, delete, duplicate a stretch or cut the rest off.
