@@ -159,6 +159,35 @@ TEST(AtomicFile, SaysWhyAPlaceIsNotWritable) {
     EXPECT_THROW(AtomicFile("/dev/null"), Error);
 }
 
+TEST(AtomicFolder, AppearsOnlyOnCommit) {
+    const fs::path parent = scratch("atomic_folder");
+    const fs::path folder = parent / "out";
+    {
+        const AtomicFolder abandoned(folder);
+        write_text_atomic(abandoned.temporary() / "a.txt", "a");
+        EXPECT_FALSE(fs::exists(folder));
+    }
+    EXPECT_TRUE(fs::is_empty(parent));
+    fs::create_directory(folder);
+    AtomicFolder first(folder / "");  // a trailing slash is the same, still empty folder
+    write_text_atomic(first.temporary() / "a.txt", "a");
+    first.commit();
+    EXPECT_EQ(read_text(folder / "a.txt"), "a");
+    EXPECT_THROW(AtomicFolder{folder}, Error);
+    EXPECT_THROW((AtomicFolder{folder / "a.txt", AtomicFolder::Existing::replace}), Error);
+    {
+        const AtomicFolder abandoned(folder, AtomicFolder::Existing::replace);
+        EXPECT_EQ(read_text(folder / "a.txt"), "a");
+    }
+    AtomicFolder second(folder, AtomicFolder::Existing::replace);
+    write_text_atomic(second.temporary() / "b.txt", "b");
+    second.commit();
+    EXPECT_FALSE(fs::exists(folder / "a.txt"));
+    EXPECT_EQ(read_text(folder / "b.txt"), "b");
+    EXPECT_EQ(std::distance(fs::directory_iterator(parent), {}), 1);
+    EXPECT_THROW(AtomicFolder("/proc/newscaster"), Error);
+}
+
 TEST(BoundedQueue, KeepsOrderBlocksAndDrains) {
     BoundedQueue<int> queue(2);
     std::jthread producer([&](const std::stop_token& stop) {

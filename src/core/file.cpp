@@ -27,6 +27,25 @@ std::string reason(int error_number) {
     return std::generic_category().message(error_number);
 }
 
+[[noreturn]] void fail_to_write(const fs::path& path, const std::error_code& error) {
+    throw Error(ErrorCode::io,
+                fmt::format("{}: cannot be written: {}", path.string(), error.message()));
+}
+
+// A hidden name in the same folder (made if missing) that nobody else uses.
+fs::path temporary_beside(const fs::path& final_path) {
+    static std::atomic<unsigned> counter{0};  // unique names within the process
+    std::error_code error;
+    const fs::path folder = final_path.has_parent_path() ? final_path.parent_path() : fs::path(".");
+    fs::create_directories(folder, error);
+    if (error && !fs::is_directory(folder)) {
+        throw Error(ErrorCode::io,
+                    fmt::format("{}: folder cannot be made: {}", folder.string(), error.message()));
+    }
+    return folder / fmt::format(".{}.{}.{}.part{}", final_path.filename().string(), ::getpid(),
+                                counter.fetch_add(1), final_path.extension().string());
+}
+
 class Sha256 {
   public:
     Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
@@ -117,7 +136,6 @@ std::string sha256_of_file(const fs::path& file) {
 }
 
 AtomicFile::AtomicFile(fs::path final_path) : final_(std::move(final_path)) {
-    static std::atomic<unsigned> counter{0};  // unique names within the process
     std::error_code error;
     if (fs::is_directory(final_, error)) {
         throw Error(ErrorCode::io,
@@ -129,14 +147,7 @@ AtomicFile::AtomicFile(fs::path final_path) : final_(std::move(final_path)) {
                     fmt::format("{}: is not a regular file; \"-\" writes to standard output",
                                 final_.string()));
     }
-    const fs::path folder = final_.has_parent_path() ? final_.parent_path() : fs::path(".");
-    fs::create_directories(folder, error);
-    if (error && !fs::is_directory(folder)) {
-        throw Error(ErrorCode::io,
-                    fmt::format("{}: folder cannot be made: {}", folder.string(), error.message()));
-    }
-    temporary_ = folder / fmt::format(".{}.{}.{}.part{}", final_.filename().string(), ::getpid(),
-                                      counter.fetch_add(1), final_.extension().string());
+    temporary_ = temporary_beside(final_);
     const int fd = ::open(temporary_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
     if (fd < 0) {
         throw Error(ErrorCode::io,
@@ -154,11 +165,49 @@ AtomicFile::~AtomicFile() {
 void AtomicFile::commit() {
     std::error_code error;
     fs::rename(temporary_, final_, error);
+    if (error) fail_to_write(final_, error);
+    committed_ = true;
+}
+
+AtomicFolder::AtomicFolder(const fs::path& final_path, Existing existing) : existing_(existing) {
+    const fs::path normal = final_path.lexically_normal();
+    final_ = normal.has_filename() ? normal : normal.parent_path();  // "frames/" is "frames"
+    std::error_code error;
+    if (fs::exists(final_, error)) {
+        const bool folder = fs::is_directory(final_, error);
+        if (!folder || (existing == Existing::refuse && !fs::is_empty(final_, error))) {
+            throw Error(ErrorCode::io,
+                        fmt::format("{}: exists already, a new or empty folder is wanted",
+                                    final_.string()));
+        }
+    }
+    temporary_ = temporary_beside(final_);
+    fs::create_directory(temporary_, error);
+    if (error) fail_to_write(final_, error);
+}
+
+AtomicFolder::~AtomicFolder() {
+    if (committed_) return;
+    std::error_code ignored;
+    fs::remove_all(temporary_, ignored);
+}
+
+void AtomicFolder::commit() {
+    std::error_code error;
+    fs::path old;
+    if (existing_ == Existing::replace && fs::is_directory(final_, error)) {
+        old = temporary_beside(final_);
+        fs::rename(final_, old, error);
+        if (error) fail_to_write(final_, error);
+    }
+    fs::rename(temporary_, final_, error);  // replaces an empty folder
     if (error) {
-        throw Error(ErrorCode::io,
-                    fmt::format("{}: cannot be written: {}", final_.string(), error.message()));
+        std::error_code ignored;
+        if (!old.empty()) fs::rename(old, final_, ignored);
+        fail_to_write(final_, error);
     }
     committed_ = true;
+    if (!old.empty()) fs::remove_all(old, error);
 }
 
 void write_file_atomic(const fs::path& file, std::span<const std::byte> bytes) {

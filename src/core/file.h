@@ -45,6 +45,33 @@ class AtomicFile {
     bool committed_ = false;
 };
 
+// A folder that appears under its final name, complete, only when commit() succeeds; see
+// AtomicFile.
+class AtomicFolder {
+  public:
+    enum class Existing { refuse, replace };  // what to do about a folder that is not empty
+
+    // Creates missing parent folders and the temporary at once. Throws Error(io): the final name is
+    // a file, or a folder that is not empty (refuse), or the place is not writable.
+    explicit AtomicFolder(const std::filesystem::path& final_path,
+                          Existing existing = Existing::refuse);
+    AtomicFolder(const AtomicFolder&) = delete;
+    AtomicFolder& operator=(const AtomicFolder&) = delete;
+    ~AtomicFolder();
+
+    [[nodiscard]] const std::filesystem::path& temporary() const { return temporary_; }
+    [[nodiscard]] const std::filesystem::path& path() const { return final_; }  // no trailing slash
+
+    // Renames the temporary to the final name; a replaced folder is removed. Throws Error(io).
+    void commit();
+
+  private:
+    std::filesystem::path final_;
+    std::filesystem::path temporary_;
+    Existing existing_;
+    bool committed_ = false;
+};
+
 // AtomicFile + write + commit.
 void write_file_atomic(const std::filesystem::path& file, std::span<const std::byte> bytes);
 void write_text_atomic(const std::filesystem::path& file, std::string_view text);

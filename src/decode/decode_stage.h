@@ -5,10 +5,10 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "core/stage_types.h"
 #include "device/device.h"
+#include "device/frame_inputs.h"
 #include "pack/manifest.h"
 
 namespace newscaster::decode {
@@ -16,12 +16,12 @@ namespace newscaster::decode {
 // One decoder context. Use from one thread at a time.
 class DecodeStage {
   public:
-    // sources: avatar tensors per source frame (see warp::SourceTensors), which must outlive the
-    // stage as device must; upstream: the warp stage's outputs, bound once and preferred
+    // sources: avatar tensors per source frame (see device::SourceTensors), which must outlive
+    // the stage as device must; upstream: the warp stage's outputs, bound once and preferred
     // over an avatar tensor of the same name. Throws Error(bad_pack) for an input that nothing
     // provides or an image that is not f32 [1, 3, size, size].
     DecodeStage(const pack::GraphSpec& spec, device::Device& device, device::Graph& graph,
-                const std::vector<std::map<std::string, device::BufferPtr>>& sources,
+                const device::SourceTensors& sources,
                 const std::map<std::string, device::BufferPtr>& upstream);
 
     // Draws the frame and waits for it; the result is planar RGB f32 [3, size, size] in 0..1, owned
@@ -30,17 +30,11 @@ class DecodeStage {
     std::span<const float> run(const DrivingFrame& frame, device::Stream& stream);
 
   private:
-    void bind_source(int64_t source_frame);
-
     device::Device& device_;
-    const std::vector<std::map<std::string, device::BufferPtr>>& sources_;
     std::unique_ptr<device::Session> session_;
-    device::BufferPtr driving_host_;  // set when the graph takes driving keypoints
-    device::BufferPtr driving_;
+    device::FrameInputs inputs_;  // driving keypoints are optional here
     device::BufferPtr image_;
     device::BufferPtr image_host_;  // image_ itself where the CPU can read it
-    std::vector<std::string> source_inputs_;
-    int64_t bound_source_ = -1;
 };
 
 }  // namespace newscaster::decode

@@ -4,10 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 
+#include "core/error_test_util.h"
 #include "device/onnx_builder_test_util.h"
-#include "newscaster/error.h"
 
 namespace newscaster::decode {
 namespace {
@@ -16,6 +15,7 @@ using test::OnnxBuilder;
 using test::TempFolder;
 using ::testing::Each;
 using ::testing::HasSubstr;
+using testing_support::error_of;
 
 // image = rgb + flow + mean of the driving keypoints, flow of one value.
 class DecodeStageTest : public ::testing::Test {
@@ -47,23 +47,12 @@ class DecodeStageTest : public ::testing::Test {
 
     DecodeStage make() { return {spec_, *device_, *graph_, sources_, upstream_}; }
 
-    std::string error_of(ErrorCode code, const std::function<void()>& call) {
-        try {
-            call();
-        } catch (const Error& e) {
-            EXPECT_EQ(e.code(), code);
-            return e.what();
-        }
-        ADD_FAILURE() << "no error was thrown";
-        return {};
-    }
-
     TempFolder folder_;
     std::unique_ptr<device::Device> device_ = device::open_device("cpu", {});
     std::unique_ptr<device::Stream> stream_ = device_->make_stream();
     std::unique_ptr<device::Graph> graph_;
     pack::GraphSpec spec_;
-    std::vector<std::map<std::string, device::BufferPtr>> sources_;
+    device::SourceTensors sources_;
     std::map<std::string, device::BufferPtr> upstream_;
     device::BufferPtr flow_;
 };
@@ -92,26 +81,28 @@ TEST_F(DecodeStageTest, KeypointsAreOptional) {
 
 TEST_F(DecodeStageTest, MisfitsAreToldByName) {
     auto stage = make();
-    EXPECT_THAT(error_of(ErrorCode::runtime,
-                         [&] {
-                             (void)stage.run({8, 0, {1.0F}}, *stream_);
-                         }),
+    EXPECT_THAT(error_of(
+                    [&] {
+                        (void)stage.run({8, 0, {1.0F}}, *stream_);
+                    },
+                    ErrorCode::runtime),
                 HasSubstr("frame 8: found 1 values, wanted 6"));
-    EXPECT_THAT(error_of(ErrorCode::runtime,
-                         [&] {
-                             (void)stage.run({0, 2, std::vector<float>(6)}, *stream_);
-                         }),
+    EXPECT_THAT(error_of(
+                    [&] {
+                        (void)stage.run({0, 2, std::vector<float>(6)}, *stream_);
+                    },
+                    ErrorCode::runtime),
                 HasSubstr("wanted 0..1"));
     upstream_.clear();
-    EXPECT_THAT(error_of(ErrorCode::bad_pack, [&] { (void)make(); }), HasSubstr("'flow'"));
+    EXPECT_THAT(error_of([&] { (void)make(); }), HasSubstr("'flow'"));
 }
 
 TEST_F(DecodeStageTest, ImageMustBeASquarePicture) {
     graph_ = load({1, 3, 2, 4});
-    EXPECT_THAT(error_of(ErrorCode::bad_pack, [&] { (void)make(); }),
+    EXPECT_THAT(error_of([&] { (void)make(); }),
                 HasSubstr("found f32[1,3,2,4], wanted f32[1,3,size,size]"));
     spec_.bindings["image"] = "picture";
-    (void)error_of(ErrorCode::bad_pack, [&] { (void)make(); });
+    (void)error_of([&] { (void)make(); });
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 #include <random>
 #include <thread>
 
+#include "core/error_test_util.h"
 #include "device/onnx_builder_test_util.h"
-#include "newscaster/error.h"
 
 namespace newscaster::device {
 namespace {
@@ -19,18 +19,8 @@ using test::OnnxBuilder;
 using test::TempFolder;
 using ::testing::HasSubstr;
 
-// Runs `call` and returns its Error, which must be of this code.
-template <typename Call>
-std::string error_of(ErrorCode code, Call call) {
-    try {
-        call();
-    } catch (const Error& e) {
-        EXPECT_EQ(e.code(), code) << e.what();
-        EXPECT_EQ(std::string(e.what()).find('\n'), std::string::npos) << e.what();
-        return e.what();
-    }
-    ADD_FAILURE() << "no error was thrown";
-    return {};
+std::string error_of(ErrorCode code, const std::function<void()>& call) {
+    return testing_support::error_of(call, code);
 }
 
 // A convolution with random weights: enough arithmetic that the order of sums matters.

@@ -21,6 +21,18 @@ namespace {
 
 constexpr int kAvioBuffer = 256 * 1024;
 
+// A device, named pipe or socket: written directly, never replaced.
+bool is_special(const std::string& output) {
+    std::error_code ignored;
+    const fs::file_status status = fs::status(output, ignored);
+    return fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
+}
+
+[[noreturn]] void fail_to_write(const std::string& name, int error_number) {
+    throw Error(ErrorCode::io, fmt::format("{}: cannot be written: {}", name,
+                                           std::generic_category().message(error_number)));
+}
+
 }  // namespace
 
 void OutputFile::AvioDeleter::operator()(AVIOContext* p) const {
@@ -34,10 +46,7 @@ OutputFile::OutputFile(const std::string& output)
         fd_ = STDOUT_FILENO;
         return;
     }
-    std::error_code ignored;
-    const fs::file_status status = fs::status(output, ignored);
-    const bool special =
-        fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
+    const bool special = is_special(output);
     if (!special) atomic_.emplace(output);
     const std::string target = special ? output : atomic_->temporary().string();
     const int flags = special ? O_WRONLY : O_RDWR | O_TRUNC;
@@ -51,8 +60,16 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::fail(int error_number) const {
-    throw Error(ErrorCode::io, fmt::format("{}: cannot be written: {}", name_,
-                                           std::generic_category().message(error_number)));
+    fail_to_write(name_, error_number);
+}
+
+void OutputFile::probe(const std::string& output) {
+    if (output == "-") return;
+    if (!is_special(output)) {
+        const AtomicFile removed_again(output);
+    } else if (::access(output.c_str(), W_OK) != 0) {
+        fail_to_write(output, errno);
+    }
 }
 
 int OutputFile::write_all(const uint8_t* data, size_t size) {

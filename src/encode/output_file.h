@@ -39,6 +39,10 @@ class OutputFile {
     // How messages name this output.
     [[nodiscard]] const std::string& name() const { return name_; }
 
+    // Whether this place can be written, without opening a pipe or device (which may wait for a
+    // reader). Leaves nothing behind but missing parent folders. Throws Error(io).
+    static void probe(const std::string& output);
+
     // Everything was written: closes and gives the file its final name. Throws Error(io).
     void commit();
 

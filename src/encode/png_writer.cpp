@@ -1,20 +1,15 @@
 #include "encode/png_writer.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <system_error>
 
 #include "encode/frame_check.h"
 #include "media/image.h"
 #include "newscaster/error.h"
 
 namespace newscaster::encode {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -41,50 +36,16 @@ uint8_t to_level(int value) {
         std::clamp((value + (1 << (kFractionBits - 1))) >> kFractionBits, 0, 255));
 }
 
-[[noreturn]] void fail(const fs::path& folder, const std::error_code& error) {
-    throw Error(ErrorCode::io,
-                fmt::format("{}: cannot be written: {}", folder.string(), error.message()));
-}
-
-// "frames/" and "frames" are the same folder.
-fs::path without_trailing_slash(const std::string& output) {
-    const fs::path path = fs::path(output).lexically_normal();
-    return path.has_filename() ? path : path.parent_path();
-}
-
 }  // namespace
 
 PngWriter::PngWriter(const WriterOptions& options)
-    : folder_(without_trailing_slash(options.output)),
-      width_(options.video.width),
-      height_(options.video.height) {
-    static std::atomic<unsigned> counter{0};  // unique names within the process
+    : folder_(options.output), width_(options.video.width), height_(options.video.height) {
     check_size(width_, height_);
-    std::error_code error;
-    if (fs::exists(folder_, error) &&
-        !(fs::is_directory(folder_, error) && fs::is_empty(folder_, error))) {
-        throw Error(
-            ErrorCode::io,
-            fmt::format("{}: exists already, a new or empty folder is wanted", folder_.string()));
-    }
-    const fs::path parent = folder_.has_parent_path() ? folder_.parent_path() : fs::path(".");
-    fs::create_directories(parent, error);
-    if (error && !fs::is_directory(parent)) fail(parent, error);
-    temporary_ = parent / fmt::format(".{}.{}.{}.part", folder_.filename().string(), ::getpid(),
-                                      counter.fetch_add(1));
-    fs::create_directory(temporary_, error);
-    if (error) fail(folder_, error);
-}
-
-PngWriter::~PngWriter() {
-    if (finished_) return;
-    std::error_code ignored;
-    fs::remove_all(temporary_, ignored);
 }
 
 void PngWriter::write_video(const VideoFramePtr& frame) {
     check_frame(*frame, next_frame_, width_, height_);
-    media::write_png(temporary_ / fmt::format("{:06}.png", next_frame_), to_rgb(*frame));
+    media::write_png(folder_.temporary() / fmt::format("{:06}.png", next_frame_), to_rgb(*frame));
     ++next_frame_;
 }
 
@@ -97,10 +58,7 @@ void PngWriter::write_audio_frame(const std::shared_ptr<AVFrame>& /*frame*/) {
 }
 
 void PngWriter::finish() {
-    std::error_code error;
-    fs::rename(temporary_, folder_, error);  // replaces an empty folder
-    if (error) fail(folder_, error);
-    finished_ = true;
+    folder_.commit();
 }
 
 RgbImage to_rgb(const VideoFrame& frame) {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 
+#include "core/file.h"
 #include "core/stage_types.h"
 #include "encode/video_writer.h"
 
@@ -14,9 +14,6 @@ class PngWriter final : public VideoWriter {
   public:
     // The folder must not exist or be empty.
     explicit PngWriter(const WriterOptions& options);
-    PngWriter(const PngWriter&) = delete;
-    PngWriter& operator=(const PngWriter&) = delete;
-    ~PngWriter() override;
 
     void write_video(const VideoFramePtr& frame) override;
     void write_audio_packet(const std::shared_ptr<AVPacket>& packet) override;
@@ -24,12 +21,10 @@ class PngWriter final : public VideoWriter {
     void finish() override;
 
   private:
-    std::filesystem::path folder_;
-    std::filesystem::path temporary_;
+    AtomicFolder folder_;
     int width_;
     int height_;
     int64_t next_frame_ = 0;
-    bool finished_ = false;
 };
 
 // BT.709 limited -> full range RGB, rounded to nearest; each chroma sample covers its 2x2 pixels.

@@ -9,7 +9,9 @@
 #include <string_view>
 #include <utility>
 
+#include "core/file.h"
 #include "encode/mux_writer.h"
+#include "encode/output_file.h"
 #include "encode/png_writer.h"
 #include "encode/raw_writer.h"
 #include "media/av_ptr.h"
@@ -65,6 +67,11 @@ void check_rate(Rational fps) {
                 fmt::format("frame rate {}/{}, a positive rate is wanted", fps.num, fps.den));
 }
 
+void check_png_output(const std::string& output) {
+    if (output != "-") return;
+    throw Error(ErrorCode::bad_input, "PNG frames go to a folder, not to standard output");
+}
+
 }  // namespace
 
 Container container_from(const std::string& format, const std::string& output) {
@@ -117,10 +124,17 @@ std::unique_ptr<VideoWriter> open_writer(const WriterOptions& options) {
         case Container::png:
             break;
     }
-    if (options.output == "-") {
-        throw Error(ErrorCode::bad_input, "PNG frames go to a folder, not to standard output");
-    }
+    check_png_output(options.output);
     return std::make_unique<PngWriter>(options);
+}
+
+void check_output(Container container, const std::string& output) {
+    if (container == Container::png) {
+        check_png_output(output);
+        const AtomicFolder removed_again(output);
+    } else {
+        OutputFile::probe(output);
+    }
 }
 
 std::vector<std::string> available_encoders() {

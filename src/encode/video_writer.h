@@ -75,6 +75,10 @@ struct WriterOptions {
 // Checks that the place is writable before returning. Throws Error(io), Error(bad_input).
 [[nodiscard]] std::unique_ptr<VideoWriter> open_writer(const WriterOptions& options);
 
+// Fails where open_writer() would for want of a writable place, but opens and leaves nothing; for a
+// check before long preparations. Throws Error(io).
+void check_output(Container container, const std::string& output);
+
 // Encoders in the libav build that newscaster can use, for `doctor`: {"libx264", "aac", ...}.
 [[nodiscard]] std::vector<std::string> available_encoders();
 

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 extern "C" {
 #include <libavcodec/codec_par.h>
@@ -225,6 +226,25 @@ TEST(VideoWriter, Y4mAndPngShowTheSamePicture) {
                                          static_cast<int>(static_cast<uint8_t>(from_y4m[i]))));
     }
     EXPECT_LE(worst, 2);
+}
+
+TEST(CheckOutput, FindsUnwritablePlacesAndLeavesNothing) {
+    const ScratchFolder scratch;
+    for (const Container container : {Container::mp4, Container::y4m, Container::png}) {
+        check_output(container, scratch.file("out"));
+        EXPECT_EQ(scratch.entries(), 0U);
+        EXPECT_THROW(check_output(container, "/proc/newscaster/out"), Error);
+    }
+    EXPECT_THROW(check_output(Container::png, "-"), Error);
+    EXPECT_THROW(check_output(Container::mp4, scratch.file(".")), Error);
+    check_output(Container::y4m, "-");
+    check_output(Container::nv12, "/dev/null");
+    EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+    // Without a reader, opening a pipe would wait for ever.
+    const std::string pipe = scratch.file("pipe");
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    check_output(Container::mkv, pipe);
+    EXPECT_TRUE(std::filesystem::is_fifo(pipe));
 }
 
 TEST(VideoWriter, NothingStaysWithoutFinish) {

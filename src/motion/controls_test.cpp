@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/error_test_util.h"
 #include "core/file.h"
 #include "motion/blink_schedule.h"
 #include "motion/condition_rows.h"
@@ -22,14 +23,7 @@ pack::Manifest studio() {
 }
 
 std::string error_of(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), ErrorCode::bad_input);
-        return error.what();
-    }
-    ADD_FAILURE() << "nothing was thrown";
-    return "";
+    return testing_support::error_of(action, ErrorCode::bad_input);
 }
 
 TEST(ControlsFile, EveryMemberIsRead) {

@@ -5,13 +5,12 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <random>
 #include <string>
 
-#include "newscaster/error.h"
+#include "core/error_test_util.h"
 
 namespace newscaster::testing_support {
 
@@ -27,19 +26,6 @@ inline std::filesystem::path scratch(const std::string& room) {
     std::filesystem::remove_all(folder);
     std::filesystem::create_directories(folder);
     return folder;
-}
-
-// Message of the Error that `action` throws; fails the test when it throws none or another code.
-inline std::string error_of(const std::function<void()>& action,
-                            ErrorCode code = ErrorCode::bad_pack) {
-    try {
-        action();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), code) << error.what();
-        return error.what();
-    }
-    ADD_FAILURE() << "nothing was thrown";
-    return "";
 }
 
 // One edit of a JSON document and what the error about it must say.

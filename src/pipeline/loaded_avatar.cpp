@@ -78,11 +78,11 @@ void replace_source_keypoints(avatar::Avatar& avatar, const pack::Manifest& mani
 }
 
 // Avatar tensors that the renderer's graphs read, per source frame.
-warp::SourceTensors upload_sources(const avatar::Avatar& avatar, const Engine::Impl& engine) {
+device::SourceTensors upload_sources(const avatar::Avatar& avatar, const Engine::Impl& engine) {
     const auto& warp_inputs = engine.manifest().graph(pack::role::kWarp).inputs;
     const auto& decoder_inputs = engine.manifest().graph(pack::role::kDecoder).inputs;
     const auto stream = engine.device->make_stream();
-    warp::SourceTensors sources(static_cast<size_t>(avatar.source_frames()));
+    device::SourceTensors sources(static_cast<size_t>(avatar.source_frames()));
     for (const auto& [name, tensor] : avatar.tensors) {
         if (!warp_inputs.contains(name) && !decoder_inputs.contains(name)) continue;
         for (size_t i = 0; i < sources.size(); ++i) {

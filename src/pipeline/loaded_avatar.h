@@ -27,7 +27,7 @@ class LoadedAvatar final : public Avatar {
     }
 
     [[nodiscard]] const Engine::Impl* engine() const { return engine_.get(); }
-    [[nodiscard]] const warp::SourceTensors& sources() const { return sources_; }
+    [[nodiscard]] const device::SourceTensors& sources() const { return sources_; }
     [[nodiscard]] const composite::PastePlan& plan(int64_t source) const {
         return plans_[static_cast<size_t>(source)];
     }
@@ -42,7 +42,7 @@ class LoadedAvatar final : public Avatar {
     std::string name_;
     int width_ = 0;
     int height_ = 0;
-    warp::SourceTensors sources_;
+    device::SourceTensors sources_;
     std::vector<composite::PastePlan> plans_;
     std::unique_ptr<motion::Composer> composer_;
     std::vector<std::vector<float>> eye_open_;

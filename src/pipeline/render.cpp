@@ -7,7 +7,6 @@
 #include <mutex>
 #include <utility>
 
-#include "core/file.h"
 #include "encode/video_writer.h"
 #include "media/audio_source.h"
 #include "motion/control_track.h"
@@ -275,12 +274,7 @@ void check_job(const RenderJob& job, const fs::path& pack_folder) {
                                             source_options(job, manifest.audio.sample_rate_hz));
         });
     }
-    std::error_code ignored;
-    const bool is_device = fs::exists(job.output, ignored) && !fs::is_directory(job.output) &&
-                           !fs::is_regular_file(job.output, ignored);
-    if (job.output != "-" && !is_device && container != encode::Container::png) {
-        const AtomicFile probe(job.output);
-    }
+    in_stage("encode", [&] { encode::check_output(container, job.output); });
     if (!job.export_motion.empty()) {
         (void)motion::MotionExporter::open(job.export_motion, manifest);
     }

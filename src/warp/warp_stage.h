@@ -8,12 +8,10 @@
 
 #include "core/stage_types.h"
 #include "device/device.h"
+#include "device/frame_inputs.h"
 #include "pack/manifest.h"
 
 namespace newscaster::warp {
-
-// Avatar tensors on the device, one set per source frame; shared by all renderers, read-only.
-using SourceTensors = std::vector<std::map<std::string, device::BufferPtr>>;
 
 // One warp context. Use from one thread at a time; make one per concurrent frame.
 class WarpStage {
@@ -21,7 +19,7 @@ class WarpStage {
     // device and sources must outlive the stage. Throws Error(bad_pack) when an input is
     // neither the driving keypoints nor a tensor that every source frame has.
     WarpStage(const pack::GraphSpec& spec, device::Device& device, device::Graph& graph,
-              const SourceTensors& sources);
+              const device::SourceTensors& sources);
 
     // Enqueues the warp of one frame. The previous frame must be finished (DecodeStage::run waits
     // for it). Throws Error(runtime) when the frame's keypoints or source frame do not fit.
@@ -31,16 +29,9 @@ class WarpStage {
     [[nodiscard]] std::map<std::string, device::BufferPtr> outputs();
 
   private:
-    void bind_source(int64_t source_frame);
-
-    device::Device& device_;
-    const SourceTensors& sources_;
     std::unique_ptr<device::Session> session_;
-    device::BufferPtr driving_host_;  // written by the CPU, copied to driving_
-    device::BufferPtr driving_;
-    std::vector<std::string> source_inputs_;
+    device::FrameInputs inputs_;
     std::vector<std::string> output_names_;
-    int64_t bound_source_ = -1;
 };
 
 }  // namespace newscaster::warp

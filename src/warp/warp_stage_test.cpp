@@ -4,10 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 
+#include "core/error_test_util.h"
 #include "device/onnx_builder_test_util.h"
-#include "newscaster/error.h"
 
 namespace newscaster::warp {
 namespace {
@@ -16,6 +15,7 @@ using test::OnnxBuilder;
 using test::TempFolder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing_support::error_of;
 
 // flow = driving - source keypoints; field = 2 * features.
 class WarpStageTest : public ::testing::Test {
@@ -46,23 +46,12 @@ class WarpStageTest : public ::testing::Test {
                             {"kp_source", tensor("kp_source", {1, 1, 3}, keypoints)}});
     }
 
-    std::string error_of(ErrorCode code, const std::function<void()>& call) {
-        try {
-            call();
-        } catch (const Error& e) {
-            EXPECT_EQ(e.code(), code);
-            return e.what();
-        }
-        ADD_FAILURE() << "no error was thrown";
-        return {};
-    }
-
     TempFolder folder_;
     std::unique_ptr<device::Device> device_ = device::open_device("cpu", {});
     std::unique_ptr<device::Stream> stream_ = device_->make_stream();
     std::unique_ptr<device::Graph> graph_;
     pack::GraphSpec spec_;
-    SourceTensors sources_;
+    device::SourceTensors sources_;
 };
 
 TEST_F(WarpStageTest, OutputsFollowDrivingKeypointsAndSourceFrame) {
@@ -92,26 +81,27 @@ TEST_F(WarpStageTest, StagesAreIndependent) {
 
 TEST_F(WarpStageTest, MisfitsAreToldByName) {
     WarpStage stage(spec_, *device_, *graph_, sources_);
-    EXPECT_THAT(error_of(ErrorCode::runtime,
-                         [&] {
-                             stage.run({4, 0, {1.0F}}, *stream_);
-                         }),
+    EXPECT_THAT(error_of(
+                    [&] {
+                        stage.run({4, 0, {1.0F}}, *stream_);
+                    },
+                    ErrorCode::runtime),
                 HasSubstr("frame 4: found 1 values, wanted 3"));
     for (const int64_t source : {-1, 2}) {
-        EXPECT_THAT(error_of(ErrorCode::runtime,
-                             [&] {
-                                 stage.run({0, source, {1.0F, 1.0F, 1.0F}}, *stream_);
-                             }),
+        EXPECT_THAT(error_of(
+                        [&] {
+                            stage.run({0, source, {1.0F, 1.0F, 1.0F}}, *stream_);
+                        },
+                        ErrorCode::runtime),
                     HasSubstr("wanted 0..1"));
     }
     sources_.back().erase("features");
-    EXPECT_THAT(
-        error_of(ErrorCode::bad_pack, [&] { WarpStage(spec_, *device_, *graph_, sources_); }),
-        HasSubstr("'features'"));
+    EXPECT_THAT(error_of([&] { WarpStage(spec_, *device_, *graph_, sources_); }),
+                HasSubstr("'features'"));
     spec_.bindings["driving_keypoints"] = "kp_drive";
-    (void)error_of(ErrorCode::bad_pack, [&] { WarpStage(spec_, *device_, *graph_, sources_); });
+    (void)error_of([&] { WarpStage(spec_, *device_, *graph_, sources_); });
     spec_.bindings.erase("driving_keypoints");
-    (void)error_of(ErrorCode::bad_pack, [&] { WarpStage(spec_, *device_, *graph_, sources_); });
+    (void)error_of([&] { WarpStage(spec_, *device_, *graph_, sources_); });
 }
 
 }  // namespace
