@@ -58,6 +58,7 @@ lint: ## clang-format and clang-tidy; LINT_BASE=main checks changed files only
 # TBB, inside OpenVINO, otherwise opens a library in a way (RTLD_DEEPBIND) no sanitizer survives.
 ASAN_ENVIRONMENT := TBB_ENABLE_SANITIZERS=1 \
 	ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 \
+	LSAN_OPTIONS=suppressions=$(CURDIR)/tests/lsan.supp:print_suppressions=0 \
 	UBSAN_OPTIONS=print_stacktrace=1
 # Libraries that come without ThreadSanitizer synchronise where it cannot see.
 TSAN_ENVIRONMENT := TBB_ENABLE_SANITIZERS=1 TSAN_OPTIONS=ignore_noninstrumented_modules=1
