@@ -54,7 +54,7 @@ install_packages() {
     if [[ $(id -u) != 0 ]] && ! sudo -n true 2>/dev/null; then
         echo "setup: ${#missing[@]} packages are missing: ${missing[*]}" >&2
         echo "setup: install them with" >&2
-        echo "  sudo apt-get install --no-install-recommends ${missing[*]}" >&2
+        echo "  sudo apt-get update && sudo apt-get install --no-install-recommends ${missing[*]}" >&2
         exit 2
     fi
     echo "setup: installing ${#missing[@]} packages: ${missing[*]}"

@@ -41,7 +41,7 @@ TEST(GoldenImage, CropsEqualTheReference) {
     const auto device = device::open_device("cpu", {});
     const auto stream = device->make_stream();
 
-    warp::SourceTensors sources(1);
+    device::SourceTensors sources(1);
     for (const auto& [name, tensor] : avatar.tensors) {
         sources[0][name] = device::upload(*device, *stream, name, tensor);
     }
