@@ -50,6 +50,13 @@ def _parser() -> argparse.ArgumentParser:
     golden.add_argument("-o", "--output", type=Path, required=True, metavar="DIR")
     _add_size_options(golden)
 
+    skeleton = verbs.add_parser(
+        "skeleton-ditto", help="write a seeded pack without its weights, for tests"
+    )
+    skeleton.add_argument("--seeded", type=int, default=42, metavar="N", help="seed (default 42)")
+    skeleton.add_argument("-o", "--output", type=Path, required=True, metavar="DIR")
+    _add_size_options(skeleton)
+
     importer = verbs.add_parser("import-ditto", help="make a pack of released Ditto checkpoints")
     importer.add_argument("checkpoints", type=Path, metavar="CHECKPOINTS")
     importer.add_argument("-o", "--output", type=Path, required=True, metavar="PACK")
@@ -117,6 +124,12 @@ def _golden(options: argparse.Namespace) -> None:
     _report(golden_ditto.write_goldens(_config(options), options.seeded, options.output))
 
 
+def _skeleton(options: argparse.Namespace) -> None:
+    from newscaster_tools import skeleton
+
+    _report(skeleton.write_skeletons(_config(options), options.seeded, options.output))
+
+
 def _import(options: argparse.Namespace) -> None:
     from newscaster_tools import import_ditto
 
@@ -134,7 +147,12 @@ def _import(options: argparse.Namespace) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    verbs = {"export-ditto": _export, "golden-ditto": _golden, "import-ditto": _import}
+    verbs = {
+        "export-ditto": _export,
+        "golden-ditto": _golden,
+        "skeleton-ditto": _skeleton,
+        "import-ditto": _import,
+    }
     try:
         verbs[options.verb](options)
     except ToolError as error:
