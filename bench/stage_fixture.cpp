@@ -51,7 +51,7 @@ const std::vector<DrivingFrame>& StageFixture::driving() {
     motion::MotionOptions options;
     options.seed = engine->manifest().motion.diffusion.default_seed;
     motion::MotionGenerator generator(engine->pack, *engine->device, *engine->motion_generator,
-                                      options, features.silence_row());
+                                      options, features.silence_rows());
     const auto add = [&](const std::vector<MotionBlock>& blocks) {
         for (const auto& block : blocks) {
             for (int64_t i = 0; i < block.rows.dim(0); ++i) {

@@ -82,7 +82,7 @@ void motion_window(State& state, StageFixture& fixture, int64_t steps) {
     motion::MotionOptions options;
     options.steps = steps;
     motion::MotionGenerator generator(engine.pack, *engine.device, *engine.motion_generator,
-                                      options, streamer.silence_row());
+                                      options, streamer.silence_rows());
     const auto blocks = streamer.push(fixture.samples());
     size_t at = 0;
     int64_t frame = 0;

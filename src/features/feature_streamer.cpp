@@ -34,7 +34,8 @@ struct FeatureStreamer::Impl {
     device::BufferPtr features_host;
     device::BufferPtr features_device;
 
-    // Samples from past_frames before the next chunk on; `consumed` of them are done with.
+    // Samples from past_frames and lead_samples before the next chunk on; `consumed` of them are
+    // done with.
     std::vector<float> pending;
     size_t consumed = 0;
     int64_t produced = 0;
@@ -47,7 +48,7 @@ FeatureStreamer::Impl::Impl(const pack::Manifest& manifest, device::Device& devi
       device(device_in),
       stream(device.make_stream()),
       session(graph.make_session()),
-      pending(static_cast<size_t>(spec.past_frames * spec.samples_per_frame)) {
+      pending(static_cast<size_t>(spec.past_frames * spec.samples_per_frame + spec.lead_samples)) {
     const auto& encoder = manifest.graph(pack::role::kAudioEncoder);
     const std::string& audio = encoder.tensor("audio");
     const std::string& features = encoder.tensor("features");
@@ -165,11 +166,9 @@ int64_t FeatureStreamer::frames_produced() const {
     return impl_->produced;
 }
 
-std::vector<float> FeatureStreamer::silence_row() {
+std::vector<float> FeatureStreamer::silence_rows() {
     const std::vector<float> zeros(static_cast<size_t>(impl_->spec.window_samples()));
-    auto rows = impl_->encode(zeros);
-    rows.resize(static_cast<size_t>(impl_->spec.feature_dims));
-    return rows;
+    return impl_->encode(zeros);
 }
 
 }  // namespace newscaster::features

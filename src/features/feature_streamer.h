@@ -31,8 +31,9 @@ class FeatureStreamer {
 
     [[nodiscard]] int64_t frames_produced() const;
 
-    // Row that digital silence gives in the steady state; used to pad the last motion window.
-    [[nodiscard]] std::vector<float> silence_row();
+    // Rows that a chunk of digital silence gives in the steady state, flat [present_frames,
+    // feature_dims]; motion windows that reach beyond the speech are filled with them.
+    [[nodiscard]] std::vector<float> silence_rows();
 
   private:
     struct Impl;

@@ -61,7 +61,7 @@ std::vector<pack::SmoothingSpec> track_filters(const pack::MotionSpec& spec) {
 
 struct MotionGenerator::Impl {
     Impl(const pack::Pack& pack, device::Device& device, device::Graph& graph,
-         const MotionOptions& options, std::vector<float> silence_row);
+         const MotionOptions& options, std::vector<float> silence_rows);
 
     std::vector<MotionBlock> push(const FeatureBlock& features);
     std::vector<MotionBlock> finish();
@@ -81,7 +81,8 @@ struct MotionGenerator::Impl {
     const uint64_t seed;
     const size_t dims;
     const size_t condition_dims;
-    const std::vector<float> silence;
+    const std::ptrdiff_t feature_dims;
+    const std::vector<float> silence;  // rows, flat
     const std::vector<float> mean;
     const std::vector<float> deviation;
     const std::vector<float> clip_low;  // [dims] or empty
@@ -94,7 +95,8 @@ struct MotionGenerator::Impl {
 
     std::vector<float> latent;
     std::vector<float> conditions;  // rows from next_start() on, flat
-    int64_t conditions_in = 0;      // rows appended, lead-in and padding included
+    std::vector<float> last_features;
+    int64_t conditions_in = 0;  // rows appended, lead-in and padding included
     int64_t frames_in = 0;
     int64_t windows = 0;
     int64_t next_row;  // frame of the row that fusion finishes next
@@ -106,12 +108,13 @@ struct MotionGenerator::Impl {
 };
 
 MotionGenerator::Impl::Impl(const pack::Pack& pack, device::Device& device, device::Graph& graph,
-                            const MotionOptions& options, std::vector<float> silence_row)
+                            const MotionOptions& options, std::vector<float> silence_rows)
     : spec(with_controls(pack.manifest().motion, options.controls.controls())),
       seed(options.seed),
       dims(static_cast<size_t>(spec.dims)),
       condition_dims(static_cast<size_t>(spec.condition_dims)),
-      silence(std::move(silence_row)),
+      feature_dims(pack.manifest().audio.feature_dims),
+      silence(std::move(silence_rows)),
       mean(constant_row(pack, spec.mean_tensor)),
       deviation(constant_row(pack, spec.std_tensor)),
       clip_low(optional_row(pack, spec.clip_low_tensor)),
@@ -124,12 +127,15 @@ MotionGenerator::Impl::Impl(const pack::Pack& pack, device::Device& device, devi
       smoother(track_filters(spec), spec.dims),
       latent(static_cast<size_t>(spec.window_frames) * dims),
       next_row(-lead_in) {
-    const auto wanted = static_cast<size_t>(pack.manifest().audio.feature_dims);
-    if (silence.size() != wanted) {
-        throw Error(ErrorCode::runtime,
-                    fmt::format("silence row: found {} values, wanted {}", silence.size(), wanted));
+    const auto wanted = static_cast<size_t>(feature_dims);
+    if (silence.empty() || silence.size() % wanted != 0) {
+        throw Error(ErrorCode::runtime, fmt::format("silence rows: found {} values, wanted some {}",
+                                                    silence.size(), wanted));
     }
-    for (int64_t i = 0; i < lead_in; ++i) append_condition(silence);
+    for (int64_t i = 0; i < lead_in; ++i) {
+        const size_t row = static_cast<size_t>(i) % (silence.size() / wanted);
+        append_condition(std::span(silence).subspan(row * wanted, wanted));
+    }
 }
 
 std::vector<float> MotionGenerator::Impl::initial_frame(const MotionOptions& options) const {
@@ -158,6 +164,7 @@ void MotionGenerator::Impl::append_condition(std::span<const float> features) {
     const size_t end = conditions.size();
     conditions.resize(end + condition_dims);
     condition_rows.fill(conditions_in - lead_in, features, std::span(conditions).subspan(end));
+    last_features.assign(features.begin(), features.end());
     ++conditions_in;
 }
 
@@ -254,17 +261,22 @@ bool MotionGenerator::Impl::needs_window() const {
     return covered <= frames_in;
 }
 
+// Silence, or more of the last frame: offline its whole condition row, online its features beside
+// the conditions of the frames to come, as Ditto does.
 void MotionGenerator::Impl::pad_window() {
     const size_t wanted = static_cast<size_t>(spec.window_frames) * condition_dims;
-    const std::vector<float> last(conditions.end() - static_cast<std::ptrdiff_t>(condition_dims),
-                                  conditions.end());
-    while (conditions.size() < wanted) {
-        if (spec.repeat_last_condition) {
+    if (spec.repeat_last_condition && lead_in == 0) {
+        const std::vector<float> last(
+            conditions.end() - static_cast<std::ptrdiff_t>(condition_dims), conditions.end());
+        while (conditions.size() < wanted) {
             conditions.insert(conditions.end(), last.begin(), last.end());
-        } else {
-            append_condition(silence);
         }
+        return;
     }
+    const auto features = spec.repeat_last_condition
+                              ? last_features
+                              : std::vector<float>(silence.begin(), silence.begin() + feature_dims);
+    while (conditions.size() < wanted) append_condition(features);
 }
 
 std::vector<MotionBlock> MotionGenerator::Impl::finish() {
@@ -284,8 +296,8 @@ std::vector<MotionBlock> MotionGenerator::Impl::finish() {
 
 MotionGenerator::MotionGenerator(const pack::Pack& pack, device::Device& device,
                                  device::Graph& graph, const MotionOptions& options,
-                                 std::vector<float> silence_row)
-    : impl_(std::make_unique<Impl>(pack, device, graph, options, std::move(silence_row))) {}
+                                 std::vector<float> silence_rows)
+    : impl_(std::make_unique<Impl>(pack, device, graph, options, std::move(silence_rows))) {}
 
 MotionGenerator::~MotionGenerator() = default;
 

@@ -28,9 +28,11 @@ struct MotionOptions {
 // depend on how the features were split. Use from one thread at a time.
 class MotionGenerator {
   public:
-    // silence_row pads the last window. Throws Error(bad_input) for options out of range.
+    // silence_rows: one or more feature rows of digital silence, flat. Online lead-in takes them in
+    // turn, the padding of the last window takes the first. Throws Error(bad_input) for options out
+    // of range.
     MotionGenerator(const pack::Pack& pack, device::Device& device, device::Graph& graph,
-                    const MotionOptions& options, std::vector<float> silence_row);
+                    const MotionOptions& options, std::vector<float> silence_rows);
     ~MotionGenerator();
 
     // Adds features; returns the motion rows that are final (fused, denormalised, clipped,

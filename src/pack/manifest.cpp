@@ -28,12 +28,16 @@ AudioSpec parse_audio(const JsonReader& reader, Rational frame_rate) {
                              frame_rate.num, frame_rate.den));
     }
     const JsonReader chunk = reader.at("chunk");
-    chunk.expect_keys({"past_frames", "present_frames", "future_frames", "extra_samples"});
+    chunk.expect_keys(
+        {"past_frames", "present_frames", "future_frames", "extra_samples", "lead_samples"});
     constexpr int64_t kMaxFrames = 10'000;
     audio.past_frames = chunk.at("past_frames").integer(0, kMaxFrames);
     audio.present_frames = chunk.at("present_frames").integer(1, kMaxFrames);
     audio.future_frames = chunk.at("future_frames").integer(0, kMaxFrames);
     audio.extra_samples = chunk.at("extra_samples").integer(0, kMaxExtent);
+    if (chunk.has("lead_samples")) {
+        audio.lead_samples = chunk.at("lead_samples").integer(0, audio.extra_samples);
+    }
     audio.feature_dims = reader.at("feature_dims").integer(1, kMaxExtent);
     audio.rows_per_frame = reader.at("rows_per_frame").integer(1, 1000);
     audio.first_row = reader.at("first_row").integer(0, kMaxExtent);

@@ -69,7 +69,8 @@ struct AudioSpec {
     int64_t past_frames = 0;     // context before the chunk
     int64_t present_frames = 0;  // frames a call yields
     int64_t future_frames = 0;   // look-ahead
-    int64_t extra_samples = 0;   // samples past the future frames that the graph also reads
+    int64_t extra_samples = 0;   // samples beyond these frames that the graph also reads
+    int64_t lead_samples = 0;    // of the extra ones, those before the past frames
     int64_t feature_dims = 0;
     int64_t rows_per_frame = 1;  // rows the graph yields per video frame; averaged
     int64_t first_row = 0;       // row of the output where the present frames start

@@ -107,6 +107,7 @@ INSTANTIATE_TEST_SUITE_P(
         Change{"/audio/chunk/past_frames", "-1", "audio.chunk.past_frames: found -1"},
         Change{"/audio/chunk/past_frames", "14", "graphs.audio_encoder.bindings.audio"},
         Change{"/audio/chunk/extra_samples", nullptr, "audio.chunk.extra_samples: missing"},
+        Change{"/audio/chunk/lead_samples", "1", "audio.chunk.lead_samples: found 1"},
         Change{"/audio/feature_dims", "81", "motion.conditions[0].size: found 80"},
         Change{"/audio/rows_per_frame", "2", "graphs.audio_encoder.outputs.feat.shape"},
         Change{"/audio/first_row", "1", "graphs.audio_encoder.outputs.feat.shape"},

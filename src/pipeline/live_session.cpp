@@ -43,7 +43,7 @@ class LiveSession::Analysis {
           controls_(session.engine_->manifest(), options.controls, options.emotion),
           motion_(session.engine_->pack, *session.engine_->device,
                   *session.engine_->motion_generator, motion_options(session, options, controls_),
-                  features_.silence_row()),
+                  features_.silence_rows()),
           mixer_(session.engine_->pack, session.avatar_->composer().sources(),
                  mixer_options(session, options, controls_)) {
         const auto& manifest = session.engine_->manifest();

@@ -1,5 +1,6 @@
 // Every network of Ditto v0.4, at width 0.125, through the cpu provider against the goldens of
 // docs/parity.md.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -91,7 +92,7 @@ class GoldenDitto : public ::testing::TestWithParam<std::string> {
             for (size_t i = 0; i < golden.size(); ++i) {
                 worst = std::max(worst, std::abs(double{found[i * stride]} - golden[i]));
             }
-            RecordProperty("max_abs_error_" + name, std::to_string(worst));
+            RecordProperty("max_abs_error_" + name, fmt::format("{:.1e}", worst));
             EXPECT_LE(worst, kTolerance) << name;
         }
     }

@@ -66,7 +66,7 @@ class GoldenMotion : public ::testing::Test {
         const auto frames =
             frames_covering(static_cast<int64_t>(samples.size()),
                             pack_.manifest().audio.sample_rate_hz, pack_.manifest().frame_rate);
-        silence_ = streamer.silence_row();
+        silence_ = streamer.silence_rows();
         std::vector<float> rows;
         for (const auto& blocks : {streamer.push(samples), streamer.finish(frames)}) {
             for (const auto& block : blocks) append(rows, block.rows);

@@ -30,6 +30,7 @@ POSE_BIN_STEP_DEG = 3.0
 POSE_BIN_OFFSET_DEG = -97.5
 SAMPLES_PER_FRAME = 640
 CHUNK = {"past_frames": 3, "present_frames": 5, "future_frames": 2, "extra_samples": 80}
+OFFLINE_LEAD_SAMPLES = 80  # upstream's offline mode reads the extra samples before the chunk
 ROWS_PER_FRAME = 2
 PASTE_RATIO = 0.9  # inner part of the crop that is pasted opaquely
 RANDOM_BLINK_GAP = [60, 100]
@@ -237,7 +238,7 @@ def manifest(
         "audio": {
             "sample_rate_hz": 16000,
             "samples_per_frame": SAMPLES_PER_FRAME,
-            "chunk": CHUNK,
+            "chunk": CHUNK if settings.online else CHUNK | {"lead_samples": OFFLINE_LEAD_SAMPLES},
             "feature_dims": config.hubert_dims,
             "rows_per_frame": ROWS_PER_FRAME,
             "first_row": CHUNK["past_frames"] * ROWS_PER_FRAME,

@@ -39,13 +39,15 @@ TIMESTEP = 499
 BATCH = 2  # where the batch is free
 
 
-def formula_input(name: str, shape: tuple[int, ...]) -> Floats:
+def formula_input(
+    name: str, shape: tuple[int, ...], limits: tuple[float, float] | None = None
+) -> Floats:
     """Element i is low + (high - low) * u / 2^24, with u = ((i + 1) * MULTIPLIER + crc) >> 8.
 
     Arithmetic is modulo 2^32; crc is the CRC-32 of the tensor's name; the value is rounded to f32
     once, from double.
     """
-    low, high = RANGES.get(name, (-1.0, 1.0))
+    low, high = limits or RANGES.get(name, (-1.0, 1.0))
     index = np.arange(1, math.prod(shape) + 1, dtype=np.uint64)
     word = (index * np.uint64(MULTIPLIER) + np.uint64(zlib.crc32(name.encode()))) & np.uint64(
         0xFFFFFFFF
