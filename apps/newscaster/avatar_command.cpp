@@ -1,16 +1,19 @@
-// newscaster avatar info.
+// newscaster avatar info|create.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
+#include "avatar_options.h"
 #include "commands.h"
 #include "data_paths.h"
 #include "newscaster/inspect.h"
+#include "newscaster/registration.h"
 
 namespace newscaster::cli {
 
-int run(const AvatarInfoRequest& request, const GlobalOptions& global) {
-    const AvatarInfo info = describe_avatar(find_data("avatars", request.avatar));
+namespace {
+
+void print(const AvatarInfo& info, const GlobalOptions& global) {
     if (global.json) {
         const nlohmann::json json{{"name", info.name},
                                   {"title", info.title},
@@ -22,12 +25,31 @@ int run(const AvatarInfoRequest& request, const GlobalOptions& global) {
                                   {"source_frames", info.source_frames},
                                   {"tensor_bytes", info.tensor_bytes}};
         fmt::print("{}\n", json.dump(2));
-        return 0;
+        return;
     }
     fmt::print("{}: {}\nlicence        {}\npack           {} (avatar key {})\n", info.name,
                info.title, info.license, info.pack_name, info.avatar_key);
     fmt::print("canvas         {}x{}\nsource frames  {}\ntensors        {:.1f} MB\n", info.width,
                info.height, info.source_frames, static_cast<double>(info.tensor_bytes) / 1e6);
+}
+
+}  // namespace
+
+int run(const AvatarInfoRequest& request, const GlobalOptions& global) {
+    print(describe_avatar(find_data("avatars", request.avatar)), global);
+    return 0;
+}
+
+int run(const AvatarCreateRequest& request, const GlobalOptions& global) {
+    const AvatarSource source = make_source(request);
+    EngineOptions options;
+    options.pack = find_data("packs", request.pack);
+    options.provider = request.provider;
+    options.threads = request.threads;
+    options.use_cache = !request.no_cache;
+    options.log = global.log_sink();
+    const AvatarInfo info = create_avatar(options, source);
+    if (global.json || !global.quiet) print(info, global);
     return 0;
 }
 

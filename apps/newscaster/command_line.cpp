@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "avatar_options.h"
 #include "render_options.h"
 #include "settings.h"
 
@@ -13,6 +14,7 @@ constexpr const char* kFooter =
     "Examples:\n"
     "  newscaster render speech.wav                    anna speaks it, speech.mp4\n"
     "  newscaster render news.mp3 -a marcus -o out.mp4\n"
+    "  newscaster avatar create me.jpg -o me --crop 510,80,640\n"
     "  newscaster doctor                               what this machine can run\n"
     "\n"
     "Values come from defaults, a TOML file (--config), NEWSCASTER_* variables and flags;\n"
@@ -69,13 +71,16 @@ void CommandLine::add_pack_verb() {
 }
 
 void CommandLine::add_avatar_verb() {
-    CLI::App* verb = app_.add_subcommand("avatar", "Look at an avatar");
+    CLI::App* verb = app_.add_subcommand("avatar", "Make an avatar or look at one");
     verb->require_subcommand(1);
     CLI::App* info = verb->add_subcommand("info", "Print what an avatar holds");
     info->add_option("avatar", avatar_info_.avatar, "Bundled name or folder")
         ->type_name("AVATAR")
         ->capture_default_str();
     info->callback([this] { chosen_ = avatar_info_; });
+    CLI::App* create = verb->add_subcommand("create", "Make an avatar of a picture");
+    add_avatar_options(*create, avatar_create_);
+    create->callback([this] { chosen_ = avatar_create_; });
 }
 
 Invocation CommandLine::parse(int argc, const char* const* argv) {

@@ -34,6 +34,7 @@ class CommandLine {
     PackInfoRequest pack_info_;
     PackVerifyRequest pack_verify_;
     AvatarInfoRequest avatar_info_;
+    AvatarCreateRequest avatar_create_;
     Request chosen_;
 };
 

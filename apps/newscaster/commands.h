@@ -10,6 +10,7 @@ int run(const RenderRequest& request, const GlobalOptions& global);
 int run(const PackInfoRequest& request, const GlobalOptions& global);
 int run(const PackVerifyRequest& request, const GlobalOptions& global);
 int run(const AvatarInfoRequest& request, const GlobalOptions& global);
+int run(const AvatarCreateRequest& request, const GlobalOptions& global);
 int run(const DoctorRequest& request, const GlobalOptions& global);
 
 }  // namespace newscaster::cli

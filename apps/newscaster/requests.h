@@ -46,10 +46,27 @@ struct AvatarInfoRequest {
     std::string avatar = "anna";
 };
 
+// newscaster avatar create. Lists of numbers are as given.
+struct AvatarCreateRequest {
+    std::string source;
+    std::string output;
+    std::string pack = "studio";
+    std::string crop;
+    std::string name;
+    std::string title;
+    std::string license = "unknown";
+    std::string eye_open;
+    std::string eye_ball;
+    bool force = false;
+    std::string provider = "auto";
+    int threads = 0;
+    bool no_cache = false;
+};
+
 struct DoctorRequest {};
 
 using Request = std::variant<RenderRequest, PackInfoRequest, PackVerifyRequest, AvatarInfoRequest,
-                             DoctorRequest>;
+                             AvatarCreateRequest, DoctorRequest>;
 
 struct Invocation {
     GlobalOptions global;

@@ -7,7 +7,6 @@
 #include <set>
 #include <utility>
 
-#include "avatar/avatar_document.h"
 #include "core/file.h"
 #include "newscaster/error.h"
 
@@ -17,7 +16,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view kDocumentFile = "avatar.json";
 constexpr uint64_t kMaxTensorBytes = 4ULL << 30U;
 
 [[noreturn]] void fail(const fs::path& file, const std::string& what) {
@@ -88,35 +86,6 @@ TensorMap read_tensors(const fs::path& file, const pack::GraphFile& expected, in
     return tensors;
 }
 
-// Name -> shape of every tensor the engine will ask for, with `frames` on the first axis: what the
-// motion composer reads, and graph inputs that no keypoints and no earlier graph feed.
-std::map<std::string, Shape> wanted_tensors(const pack::Manifest& manifest, int64_t frames) {
-    std::map<std::string, Shape> wanted{
-        {std::string(kCanonicalKeypoints), {frames, manifest.keypoints.count, 3}},
-        {std::string(kSourceMotion), {frames, manifest.motion.dims}}};
-    for (const auto& [kind, name] : {std::pair{pack::ConditionKind::eye_open, kEyeOpen},
-                                     std::pair{pack::ConditionKind::eye_ball, kEyeBall}}) {
-        if (const auto* span = manifest.motion.find(kind); span != nullptr) {
-            wanted.emplace(name, Shape{frames, span->size});
-        }
-    }
-    std::set<std::string> made;
-    for (const auto role : {pack::role::kWarp, pack::role::kDecoder}) {
-        const auto& graph = manifest.graph(role);
-        const auto driving = graph.bindings.find("driving_keypoints");
-        for (const auto& [name, spec] : graph.inputs) {
-            if (made.contains(name)) continue;
-            if (driving != graph.bindings.end() && driving->second == name) continue;
-            Shape shape = spec.shape;
-            if (shape.empty()) shape.resize(1);
-            shape[0] = frames;
-            wanted.emplace(name, std::move(shape));
-        }
-        for (const auto& [name, spec] : graph.outputs) made.insert(name);
-    }
-    return wanted;
-}
-
 void check_tensors(const TensorMap& tensors, const fs::path& file,
                    const std::map<std::string, Shape>& wanted) {
     for (const auto& [name, shape] : wanted) {
@@ -147,6 +116,33 @@ pack::MaskSpec choose_mask(const AvatarDocument& document, const pack::CropSpec&
 
 }  // namespace
 
+std::map<std::string, Shape> required_tensors(const pack::Manifest& manifest, int64_t frames) {
+    std::map<std::string, Shape> wanted{
+        {std::string(kCanonicalKeypoints), {frames, manifest.keypoints.count, 3}},
+        {std::string(kSourceMotion), {frames, manifest.motion.dims}}};
+    for (const auto& [kind, name] : {std::pair{pack::ConditionKind::eye_open, kEyeOpen},
+                                     std::pair{pack::ConditionKind::eye_ball, kEyeBall}}) {
+        if (const auto* span = manifest.motion.find(kind); span != nullptr) {
+            wanted.emplace(name, Shape{frames, span->size});
+        }
+    }
+    std::set<std::string> made;
+    for (const auto role : {pack::role::kWarp, pack::role::kDecoder}) {
+        const auto& graph = manifest.graph(role);
+        const auto driving = graph.bindings.find("driving_keypoints");
+        for (const auto& [name, spec] : graph.inputs) {
+            if (made.contains(name)) continue;
+            if (driving != graph.bindings.end() && driving->second == name) continue;
+            Shape shape = spec.shape;
+            if (shape.empty()) shape.resize(1);
+            shape[0] = frames;
+            wanted.emplace(name, std::move(shape));
+        }
+        for (const auto& [name, spec] : graph.outputs) made.insert(name);
+    }
+    return wanted;
+}
+
 int64_t mirror_loop(int64_t index, int64_t count) {
     const int64_t place = index % (2 * count);
     return place < count ? place : 2 * count - 1 - place;
@@ -171,7 +167,7 @@ Avatar load_avatar(const fs::path& folder, const pack::Manifest& manifest,
     avatar.crop_to_canvas = std::move(document.crop_to_canvas);
     const fs::path tensors_file = folder / document.tensors.file;
     avatar.tensors = read_tensors(tensors_file, document.tensors, avatar.source_frames());
-    check_tensors(avatar.tensors, tensors_file, wanted_tensors(manifest, avatar.source_frames()));
+    check_tensors(avatar.tensors, tensors_file, required_tensors(manifest, avatar.source_frames()));
     avatar.name = std::move(document.name);
     avatar.title = std::move(document.title);
     avatar.license = std::move(document.license);

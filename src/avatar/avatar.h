@@ -3,10 +3,12 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "avatar/avatar_document.h"
 #include "core/safetensors.h"
 #include "core/stage_types.h"
 #include "pack/manifest.h"
@@ -48,6 +50,19 @@ struct Avatar {
 // a pack with this key. Throws Error(bad_pack) naming file, found and wanted.
 [[nodiscard]] Avatar load_avatar(const std::filesystem::path& folder,
                                  const pack::Manifest& manifest, const std::string& avatar_key);
+
+// Name -> shape of every tensor that an avatar of `frames` source frames needs for a pack: what the
+// motion composer and generator read, and graph inputs that neither the driving keypoints nor an
+// earlier graph feeds.
+[[nodiscard]] std::map<std::string, Shape> required_tensors(const pack::Manifest& manifest,
+                                                            int64_t frames);
+
+// Writes avatar.json, the tensor file and one canvas picture as `folder`, complete or not at all.
+// The names of the files and the hash of the tensors are filled in. Throws Error(io): the folder is
+// not empty and `replace` is false, or it holds something else than an avatar; or it cannot be
+// written.
+void write_avatar(const std::filesystem::path& folder, AvatarDocument document,
+                  const RgbImage& canvas, const TensorMap& tensors, bool replace);
 
 // Facts for `newscaster avatar info`, without a pack.
 struct AvatarSummary {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/json_reader.h"
@@ -97,6 +98,33 @@ AvatarDocument parse_avatar_document(std::string_view json_text, const std::stri
     root.at("tensors").expect_keys({"file", "sha256"});
     document.tensors = pack::parse_file(root.at("tensors"));
     return document;
+}
+
+std::string avatar_document_text(const AvatarDocument& document) {
+    auto frames = nlohmann::ordered_json::array();
+    for (const Affine& m : document.crop_to_canvas) {
+        const nlohmann::ordered_json rows{{m[0], m[1], m[2]}, {m[3], m[4], m[5]}};
+        frames.push_back({{"crop_to_canvas", rows}});
+    }
+    nlohmann::ordered_json json{
+        {"format", kFormat},
+        {"schema_version", kAvatarSchemaVersion},
+        {"name", document.name},
+        {"title", document.title},
+        {"license", document.license},
+        {"pack", {{"name", document.pack_name}, {"avatar_key", document.avatar_key}}},
+        {"canvas",
+         {{"width", document.width},
+          {"height", document.height},
+          {"files", document.canvas_files}}},
+        {"source_frames", std::move(frames)}};
+    if (document.mask) {
+        json["mask"] = {{"inset_px", document.mask->inset_px},
+                        {"feather_px", document.mask->feather_px},
+                        {"profile", document.mask->linear ? "linear" : "smoothstep"}};
+    }
+    json["tensors"] = {{"file", document.tensors.file}, {"sha256", document.tensors.sha256}};
+    return json.dump(2) + "\n";
 }
 
 }  // namespace newscaster::avatar

@@ -12,6 +12,7 @@
 namespace newscaster::avatar {
 
 inline constexpr int kAvatarSchemaVersion = 1;
+inline constexpr std::string_view kDocumentFile = "avatar.json";
 
 struct AvatarDocument {
     std::string name;
@@ -30,5 +31,8 @@ struct AvatarDocument {
 // Strict, like pack::parse_manifest. Throws Error(bad_pack) naming origin, path, found and wanted.
 [[nodiscard]] AvatarDocument parse_avatar_document(std::string_view json_text,
                                                    const std::string& origin);
+
+// The inverse: avatar.json of a document; equal documents give equal bytes.
+[[nodiscard]] std::string avatar_document_text(const AvatarDocument& document);
 
 }  // namespace newscaster::avatar

@@ -6,6 +6,7 @@
 
 #include "avatar/avatar_document.h"
 #include "core/file.h"
+#include "media/image.h"
 #include "pack/test_support.h"
 
 namespace newscaster::avatar {
@@ -211,6 +212,77 @@ INSTANTIATE_TEST_SUITE_P(
         Change{"/mask", R"({"inset_px": -4, "feather_px": 1})", "mask.inset_px: found -4"},
         Change{"/tensors/file", R"("/tensors")", "tensors.file: found"},
         Change{"/tensors/sha256", nullptr, "tensors.sha256: missing"}));
+
+TEST(DocumentProperty, WritingAndReadingGivesTheSameDocument) {
+    std::mt19937 random(11);
+    std::uniform_real_distribution<double> number(-1e5, 1e5);
+    for (int i = 0; i < 50; ++i) {
+        AvatarDocument document;
+        document.name = "n\"\\\n\u00e9";
+        document.title = "T";
+        document.license = "L";
+        document.pack_name = "P";
+        document.avatar_key = std::string(64, 'a');
+        document.width = 642;
+        document.height = 360;
+        document.canvas_files = {"canvas.png"};
+        document.crop_to_canvas = {
+            {number(random), 1.0, number(random), 2.0, number(random), number(random) * 1e-9}};
+        if (i % 2 == 1) document.mask = {.inset_px = 1.25, .feather_px = 7.0, .linear = i % 4 == 1};
+        document.tensors = {.file = "t.safetensors", .sha256 = std::string(64, '0')};
+        const std::string text = avatar_document_text(document);
+        const AvatarDocument read = parse_avatar_document(text, "x");
+        EXPECT_EQ(avatar_document_text(read), text);
+        EXPECT_EQ(read.name, document.name);
+        EXPECT_EQ(read.crop_to_canvas, document.crop_to_canvas);
+        ASSERT_EQ(read.mask.has_value(), document.mask.has_value());
+        if (read.mask) {
+            EXPECT_EQ(read.mask->linear, document.mask->linear);
+        }
+    }
+}
+
+class WriteAvatar : public testing::Test {
+  protected:
+    void write(const fs::path& folder, bool replace = false) const {
+        AvatarDocument document =
+            parse_avatar_document(read_text(source_path("avatars/anna/avatar.json")), "anna");
+        document.width = 32;
+        document.height = 16;
+        write_avatar(folder, std::move(document), canvas_, tensors_, replace);
+    }
+
+    RgbImage canvas_{32, 16, std::vector<uint8_t>(32 * 16 * 3, 77)};
+    TensorMap tensors_ = read_safetensors(source_path("avatars/anna/tensors.safetensors"));
+    fs::path folder_ = scratch("written");
+};
+
+TEST_F(WriteAvatar, LoadsAgainWithEveryValue) {
+    const fs::path target = folder_ / "a";
+    write(target);
+    const Avatar avatar = load(target);
+    EXPECT_EQ(avatar.width, 32);
+    EXPECT_EQ(media::read_image(avatar.canvas_files.at(0)).pixels, canvas_.pixels);
+    for (const auto& [name, shape] : required_tensors(studio(), 1)) {
+        EXPECT_EQ(avatar.tensors.at(name).shape(), shape) << name;
+    }
+    const auto wanted = tensors_.at("kp_source").to_f32();
+    const auto found = avatar.tensors.at("kp_source").as<float>();
+    EXPECT_TRUE(std::equal(found.begin(), found.end(), wanted.as<float>().begin()));
+}
+
+TEST_F(WriteAvatar, ReplacesAnAvatarOnlyAndOnlyWhenAsked) {
+    const fs::path target = folder_ / "a";
+    write(target);
+    EXPECT_THAT(error_of([&] { write(target); }, ErrorCode::io), HasSubstr("exists already"));
+    EXPECT_NO_THROW(write(target, true));
+    const fs::path precious = folder_ / "precious";
+    fs::create_directory(precious);
+    write_text_atomic(precious / "thesis.txt", "words");
+    EXPECT_THAT(error_of([&] { write(precious, true); }, ErrorCode::io), HasSubstr("is no avatar"));
+    EXPECT_TRUE(fs::exists(precious / "thesis.txt"));
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 2);
+}
 
 TEST(DocumentProperty, RandomBytesOnlyEverThrowBadPack) {
     const std::string valid = read_text(source_path("avatars/anna/avatar.json"));

@@ -13,6 +13,7 @@ extern "C" {
 #include <new>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "core/file.h"
@@ -23,14 +24,33 @@ namespace newscaster::media {
 
 namespace {
 
-constexpr int64_t kMaxPixels = 16384LL * 16384LL;
+constexpr int kMaxSidePx = 16384;
+constexpr int64_t kMaxPixels = 64LL << 20U;
+constexpr std::string_view kWanted = "a picture";
 
-[[noreturn]] void fail(const std::string& name, int reason) {
+[[noreturn]] void fail(const std::string& name, const std::string& reason) {
     throw Error(ErrorCode::bad_input,
-                fmt::format("{}: the picture cannot be decoded: {}", name, av_reason(reason)));
+                fmt::format("{}: the picture cannot be decoded: {}", name, reason));
 }
 
-AvCodecPtr open_decoder(const AVStream& stream, const std::string& name) {
+// Size of a picture that was refused before memory was taken for it.
+struct RefusedSize {
+    int width = 0;
+    int height = 0;
+};
+
+// The decoder asks for memory once it knows the size and before it unpacks anything: the moment to
+// refuse a small file that claims, or holds, a huge picture.
+int allocate_within_limits(AVCodecContext* decoder, AVFrame* frame, int flags) {
+    if (frame->width > kMaxSidePx || frame->height > kMaxSidePx ||
+        int64_t{frame->width} * frame->height > kMaxPixels) {
+        *static_cast<RefusedSize*>(decoder->opaque) = {frame->width, frame->height};
+        return AVERROR(EINVAL);
+    }
+    return avcodec_default_get_buffer2(decoder, frame, flags);
+}
+
+AvCodecPtr open_decoder(const AVStream& stream, const std::string& name, RefusedSize& refused) {
     const AVCodec* codec = avcodec_find_decoder(stream.codecpar->codec_id);
     if (codec == nullptr) {
         throw Error(ErrorCode::bad_input, fmt::format("{}: picture codec {} is not supported", name,
@@ -40,33 +60,103 @@ AvCodecPtr open_decoder(const AVStream& stream, const std::string& name) {
     if (!decoder) throw std::bad_alloc();
     int result = avcodec_parameters_to_context(decoder.get(), stream.codecpar);
     decoder->thread_count = 1;
-    decoder->max_pixels = kMaxPixels;
+    decoder->opaque = &refused;
+    decoder->get_buffer2 = allocate_within_limits;
     if (result >= 0) result = avcodec_open2(decoder.get(), codec, nullptr);
-    if (result < 0) fail(name, result);
+    if (result < 0) fail(name, av_reason(result));
     return decoder;
 }
 
-AvFramePtr decode_first(Input& input, const std::string& name) {
-    const int index =
-        av_find_best_stream(input.format.get(), AVMEDIA_TYPE_VIDEO, -1, -1, nullptr, 0);
-    if (index < 0) {
-        throw Error(ErrorCode::bad_input, fmt::format("{}: holds no picture", name));
+// Decodes one stream frame by frame.
+class FrameReader {
+  public:
+    FrameReader(Input& input, std::string name) : input_(input), name_(std::move(name)) {
+        index_ = av_find_best_stream(input.format.get(), AVMEDIA_TYPE_VIDEO, -1, -1, nullptr, 0);
+        if (index_ < 0) {
+            throw Error(ErrorCode::bad_input, fmt::format("{}: holds no picture", name_));
+        }
+        decoder_ = open_decoder(*input.format->streams[index_], name_, refused_);
     }
-    const AvCodecPtr decoder = open_decoder(*input.format->streams[index], name);
-    const AvPacketPtr packet = make_packet();
-    AvFramePtr frame = make_frame();
-    bool more = true;
-    while (more) {
-        av_packet_unref(packet.get());
-        more = av_read_frame(input.format.get(), packet.get()) >= 0;
-        if (more && packet->stream_index != index) continue;
-        int result = avcodec_send_packet(decoder.get(), more ? packet.get() : nullptr);
-        if (result < 0) fail(name, result);
-        result = avcodec_receive_frame(decoder.get(), frame.get());
-        if (result >= 0) return frame;
-        if (result != AVERROR(EAGAIN)) fail(name, result);
+    FrameReader(const FrameReader&) = delete;
+    FrameReader& operator=(const FrameReader&) = delete;
+    ~FrameReader() = default;
+
+    // nullptr after the last.
+    [[nodiscard]] AvFramePtr next() {
+        AvFramePtr frame = make_frame();
+        for (;;) {
+            const int result = avcodec_receive_frame(decoder_.get(), frame.get());
+            if (result >= 0) return frame;
+            if (result == AVERROR_EOF) return nullptr;
+            if (result != AVERROR(EAGAIN)) fail_to_decode(result);
+            feed();
+        }
     }
-    fail(name, AVERROR_INVALIDDATA);
+
+    [[nodiscard]] AVCodecID codec() const { return decoder_->codec_id; }
+
+  private:
+    void feed() {
+        av_packet_unref(packet_.get());
+        bool more = true;
+        do {
+            more = av_read_frame(input_.format.get(), packet_.get()) >= 0;
+        } while (more && packet_->stream_index != index_);
+        const int result = avcodec_send_packet(decoder_.get(), more ? packet_.get() : nullptr);
+        if (result < 0) fail_to_decode(result);
+    }
+
+    [[noreturn]] void fail_to_decode(int result) const {
+        if (refused_.width == 0) {
+            // libav turns down the largest sizes itself, as data that make no sense.
+            fail(name_, av_reason(result) + "; it is damaged or far too large");
+        }
+        throw Error(ErrorCode::bad_input,
+                    fmt::format("{}: the picture is {}x{} pixels, at most {} a side and {} in all "
+                                "are wanted",
+                                name_, refused_.width, refused_.height, kMaxSidePx, kMaxPixels));
+    }
+
+    Input& input_;
+    std::string name_;
+    int index_ = -1;
+    RefusedSize refused_;
+    AvCodecPtr decoder_;
+    AvPacketPtr packet_ = make_packet();
+};
+
+// Formats of still pictures and animations, by libav's names: "png_pipe", "webp_pipe", ...
+bool is_picture_format(const AVInputFormat& format) {
+    const std::string_view name(format.name);
+    return name.ends_with("_pipe") || name == "gif" || name == "apng" || name == "ico";
+}
+
+// libav shows the four inks of a CMYK JPEG as colours with transparency, which no JPEG has.
+void refuse_cmyk(AVCodecID codec, const AVFrame& frame, const std::string& name) {
+    const auto* descriptor = av_pix_fmt_desc_get(static_cast<AVPixelFormat>(frame.format));
+    if (codec != AV_CODEC_ID_MJPEG || descriptor == nullptr || descriptor->nb_components < 4) {
+        return;
+    }
+    throw Error(
+        ErrorCode::bad_input,
+        fmt::format("{}: found CMYK colours, wanted RGB or grey: convert the picture first", name));
+}
+
+AvFramePtr decode_picture(const std::string& name) {
+    const std::string what(kWanted);
+    // Analysing would decode the picture before its size is checked; its header says enough.
+    Input input = open_input(name, what, Analysis::none);
+    const bool picture = is_picture_format(*input.format->iformat);
+    if (!picture) analyse_streams(input, name, what);
+    FrameReader reader(input, name);
+    AvFramePtr frame = reader.next();
+    if (!frame) fail(name, av_reason(AVERROR_INVALIDDATA));
+    refuse_cmyk(reader.codec(), *frame, name);
+    if (!picture && reader.next()) {
+        throw Error(ErrorCode::bad_input,
+                    fmt::format("{}: is a video, a still picture is wanted", name));
+    }
+    return frame;
 }
 
 struct PixelLayout {
@@ -172,9 +262,7 @@ RgbImage make_upright(RgbImage image, int orientation) {
 }  // namespace
 
 RgbImage read_image(const std::filesystem::path& file) {
-    const std::string name = file.string();
-    Input input = open_input(name, "a picture");
-    const AvFramePtr frame = decode_first(input, name);
+    const AvFramePtr frame = decode_picture(file.string());
     const PixelLayout layout = layout_of(*frame);
     RgbImage image{frame->width, frame->height, convert(*frame, layout)};
     if (layout.alpha) image.pixels = blend_over_white(image.pixels);

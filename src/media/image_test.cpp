@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
+#include <string_view>
 
 #include "core/file.h"
 #include "media/test_support.h"
@@ -144,6 +146,65 @@ TEST_F(ImageTest, ExifOrientationIsApplied) {
         const int gy = wanted.turned ? image.height - 1 - y : y;
         expect_pixel(image, gx, gy, {10, 255, 30}, 6);
     }
+}
+
+std::string refusal(const std::string& file) {
+    try {
+        static_cast<void>(read_image(file));
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::bad_input) << error.what();
+        return error.what();
+    }
+    ADD_FAILURE() << file << " was read";
+    return "";
+}
+
+// An 8x8 JPEG of four inks, as picture editors write for print.
+std::string cmyk_jpeg() {
+    constexpr std::string_view kHex =
+        "ffd8ffee000e41646f626500640000000000ffdb004300100b0c0e0c0a100e0d0e1211101318281a1816161831"
+        "23251d283a333d3c3933383740485c4e404457453738506d51575f626768673e4d71797064785c656763ffc000"
+        "140800080008044311004d11005911004b1100ffc40014000100000000000000000000000000000006ffc40014"
+        "100100000000000000000000000000000000ffda000e0443004d0059004b00003f0076346258ffd9";
+    std::string bytes;
+    for (size_t i = 0; i < kHex.size(); i += 2) {
+        bytes += static_cast<char>(std::stoi(std::string(kHex.substr(i, 2)), nullptr, 16));
+    }
+    return bytes;
+}
+
+TEST_F(ImageTest, CmykIsRefusedNotMiscoloured) {
+    testing::write_bytes(scratch_.file("print.jpg"), cmyk_jpeg());
+    EXPECT_THAT(refusal(scratch_.file("print.jpg")), HasSubstr("CMYK"));
+}
+
+TEST_F(ImageTest, HugePicturesAreRefusedBeforeTheyAreUnpacked) {
+    // A good picture whose header claims another size; the check sums of ffmpeg's decoder are off
+    // by default, so only the size can stop it.
+    const auto claim = [&](const std::string& name, std::array<uint8_t, 8> size) {
+        std::string bytes = read_text(png_);
+        for (size_t i = 0; i < size.size(); ++i) bytes[16 + i] = static_cast<char>(size.at(i));
+        testing::write_bytes(scratch_.file(name), bytes);
+        return scratch_.file(name);
+    };
+    // 12000 x 12000, 16385 x 16, 16 x 16385.
+    EXPECT_THAT(refusal(claim("a.png", {0, 0, 0x2e, 0xe0, 0, 0, 0x2e, 0xe0})),
+                HasSubstr("12000x12000"));
+    EXPECT_THAT(refusal(claim("b.png", {0, 0, 0x40, 1, 0, 0, 0, 16})), HasSubstr("16385x16"));
+    EXPECT_THAT(refusal(claim("c.png", {0, 0, 0, 16, 0, 0, 0x40, 1})), HasSubstr("16x16385"));
+    // Beyond what libav itself takes for a picture.
+    EXPECT_THAT(refusal(claim("d.png", {0x7f, 0, 0, 0, 0x7f, 0, 0, 0})), HasSubstr("too large"));
+}
+
+TEST_F(ImageTest, VideosAreRefusedUnlessTheyHoldOneFrame) {
+    ffmpeg("-loop 1 -i " + png_ + " -frames:v 3 " + scratch_.file("three.mp4"));
+    EXPECT_THAT(refusal(scratch_.file("three.mp4")), HasSubstr("video"));
+    ffmpeg("-i " + png_ + " -frames:v 1 -pix_fmt yuv444p -crf 5 " + scratch_.file("one.mp4"));
+    const RgbImage one = read_image(scratch_.file("one.mp4"));
+    EXPECT_EQ(one.width, 64);
+    EXPECT_EQ(one.height, 32);
+    ffmpeg("-loop 1 -i " + png_ + " -frames:v 3 " + scratch_.file("moving.gif"));
+    EXPECT_EQ(read_image(scratch_.file("moving.gif")).width, 64);
 }
 
 TEST_F(ImageTest, ErrorsNameTheFile) {

@@ -17,13 +17,27 @@ int refuse_open(AVFormatContext* /*format*/, AVIOContext** /*io*/, const char* /
     return AVERROR(EPERM);
 }
 
+[[noreturn]] void fail_to_open(const AVIOContext& io, int result, const std::string& name,
+                               const std::string& what) {
+    if (io.error < 0 && io.error != AVERROR_EOF) {
+        throw Error(ErrorCode::io, fmt::format("{}: read failed: {}", name, av_reason(io.error)));
+    }
+    throw Error(ErrorCode::bad_input,
+                fmt::format("{}: is not {} ({})", name, what, av_reason(result)));
+}
+
 }  // namespace
 
 std::string display_name(const std::string& path) {
     return path == "-" ? "standard input" : path;
 }
 
-Input open_input(const std::string& path, const std::string& what) {
+void analyse_streams(Input& input, const std::string& name, const std::string& what) {
+    const int result = avformat_find_stream_info(input.format.get(), nullptr);
+    if (result < 0) fail_to_open(*input.io, result, name, what);
+}
+
+Input open_input(const std::string& path, const std::string& what, Analysis analysis) {
     silence_libav();
     const std::string name = display_name(path);
     std::error_code ignored;
@@ -44,19 +58,10 @@ Input open_input(const std::string& path, const std::string& what) {
     format->pb = io;
     format->io_open = refuse_open;
     // Frees the context on failure.
-    int result = avformat_open_input(&format, "", nullptr, nullptr);
-    if (result >= 0) {
-        input.format.reset(format);
-        result = avformat_find_stream_info(format, nullptr);
-    }
-    if (result < 0) {
-        if (io->error < 0 && io->error != AVERROR_EOF) {
-            throw Error(ErrorCode::io,
-                        fmt::format("{}: read failed: {}", name, av_reason(io->error)));
-        }
-        throw Error(ErrorCode::bad_input,
-                    fmt::format("{}: is not {} ({})", name, what, av_reason(result)));
-    }
+    const int result = avformat_open_input(&format, "", nullptr, nullptr);
+    if (result < 0) fail_to_open(*io, result, name, what);
+    input.format.reset(format);
+    if (analysis == Analysis::streams) analyse_streams(input, name, what);
     return input;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
@@ -124,6 +125,21 @@ std::vector<double> Composer::expression(std::span<const float> motion) const {
         }
     }
     return delta;
+}
+
+std::vector<float> Composer::source_keypoints(int64_t source) const {
+    PosedRow row{.row = sources_.at(static_cast<size_t>(source)).motion};
+    if (!spec_.composition) {
+        // These add to the source's own, so at rest nothing is added.
+        for (size_t i = 0; i < kPoseKinds.size(); ++i) row.set_angle(spec_, i, 0.0);
+        for (const auto kind : {pack::SpanKind::scale, pack::SpanKind::translation}) {
+            const auto* span = spec_.find(kind);
+            if (span == nullptr) continue;
+            const auto rest = static_cast<float>(span->neutral - span->stored_offset);
+            std::fill_n(row.row.begin() + span->offset, span->size, rest);
+        }
+    }
+    return driving_keypoints(row, source);
 }
 
 std::vector<float> Composer::driving_keypoints(std::span<const float> motion,

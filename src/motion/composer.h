@@ -37,10 +37,8 @@ class Composer {
     [[nodiscard]] std::vector<float> driving_keypoints(const PosedRow& motion,
                                                        int64_t source) const;
 
-    // Keypoints of a source frame at its own motion; packs with a composition section only.
-    [[nodiscard]] std::vector<float> source_keypoints(int64_t source) const {
-        return driving_keypoints(sources_.at(static_cast<size_t>(source)).motion, source);
-    }
+    // Keypoints of a source frame at its own motion.
+    [[nodiscard]] std::vector<float> source_keypoints(int64_t source) const;
 
     [[nodiscard]] const std::vector<SourcePose>& sources() const { return sources_; }
 

@@ -54,6 +54,15 @@ TEST(Composer, RestGivesTheSourceKeypoints) {
     expect_points(compose(kRest, source), {0.5F, 0.25F, -2.0F, 2.5F, 0.25F, 0.0F});
 }
 
+TEST(Composer, SourceKeypointsAreTheSourceAtItsOwnMotion) {
+    // Scale 2, +90 roll, shifted, the second shape at 0.5: the turn moves points, not expressions.
+    const std::vector<float> source{2, 0, 0, 90, 0.5F, 0.25F, 0, 0, 0.5F};
+    const Composer composer(two_point_manifest(), kBasis,
+                            {{.canonical_keypoints = kCanonical, .motion = source}});
+    expect_points(composer.source_keypoints(0), {0.5F, 0.25F, -2.0F, 0.5F, 4.25F, 0.0F});
+    expect_points(compose(kRest), kCanonical);
+}
+
 TEST(Composer, AnglesTurnAsDocumented) {
     // +90 pitch: nose down. +90 yaw: nose to the picture's left. +90 roll: cheek down.
     expect_points(compose({1, 90, 0, 0, 0, 0, 0, 0, 0}), {0, 1, 0, 1, 0, 0});

@@ -55,8 +55,8 @@ struct GraphSpec {
     // Engine's word -> ONNX tensor name, where the engine itself feeds or reads the tensor.
     // audio_encoder: audio, features. motion_generator: latent, previous_frame, condition,
     // timestep, noise, sample. stitch: source_keypoints, driving_keypoints, stitched_keypoints.
-    // warp/decoder: source_keypoints, driving_keypoints, image. Every other input is an avatar
-    // tensor or an earlier graph's output of the same name.
+    // warp/decoder: source_keypoints, driving_keypoints, source_image, image. Every other input is
+    // an avatar tensor or an earlier graph's output of the same name.
     std::map<std::string, std::string> bindings;
 
     [[nodiscard]] const std::string& tensor(const std::string& word) const;  // throws bad_pack

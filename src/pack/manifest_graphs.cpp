@@ -47,8 +47,10 @@ std::vector<BindingRule> binding_rules(const Manifest& manifest) {
         {role::kStitch, "stitched_keypoints", kOut, true, points},
         {role::kWarp, "source_keypoints", kIn, true, points},
         {role::kWarp, "driving_keypoints", kIn, true, points},
+        {role::kWarp, "source_image", kIn, false, crop},
         {role::kDecoder, "source_keypoints", kIn, false, points},
         {role::kDecoder, "driving_keypoints", kIn, false, points},
+        {role::kDecoder, "source_image", kIn, false, crop},
         {role::kDecoder, "image", kOut, true, crop},
     };
 }

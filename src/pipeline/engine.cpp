@@ -14,8 +14,6 @@
 
 namespace newscaster {
 
-namespace {
-
 std::unique_ptr<device::Device> open_chosen_device(const EngineOptions& options, const Log& log) {
     device::DeviceOptions device_options;
     device_options.threads = options.threads;
@@ -40,6 +38,8 @@ void check_options(const EngineOptions& options) {
     check("threads", options.threads);
     check("frames in flight", options.frames_in_flight);
 }
+
+namespace {
 
 std::vector<std::string> motion_channel_names(const pack::MotionSpec& motion) {
     std::vector<std::string> names;

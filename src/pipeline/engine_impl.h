@@ -11,6 +11,13 @@
 
 namespace newscaster {
 
+// The device that options name, with its cache folder. Throws Error(device_unavailable).
+[[nodiscard]] std::unique_ptr<device::Device> open_chosen_device(const EngineOptions& options,
+                                                                 const Log& log);
+
+// Throws Error(bad_input) for counts out of range.
+void check_options(const EngineOptions& options);
+
 struct Engine::Impl {
     explicit Impl(const EngineOptions& options);
 

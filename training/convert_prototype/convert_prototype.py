@@ -117,7 +117,7 @@ PLANS = {
         "visual/onnx/decoder.fp16.onnx",
         {**MAPS, "rgb": PICTURE, **FLOW},
         {"out": PICTURE},
-        {"image": "out"},
+        {"source_image": "rgb", "image": "out"},
         ["f32", "bf16", "f16"],
     ),
     "appearance_extractor": GraphPlan(

@@ -1,0 +1,113 @@
+#include "avatar_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <span>
+#include <string_view>
+
+#include "newscaster/error.h"
+
+namespace newscaster::cli {
+
+namespace {
+
+constexpr const char* kFooter =
+    "The crop box is the square of the picture that is redrawn while the avatar speaks: the head\n"
+    "with some room around it, about 2.3 times the width of the face, its centre a little above\n"
+    "the nose. X,Y is its upper left corner in pixels of the upright picture, SIZE its side, "
+    "ANGLE\n"
+    "turns it clockwise about its centre, for a head that leans.\n"
+    "\n"
+    "Example: newscaster avatar create me.jpg -o me --crop 510,80,640\n"
+    "         newscaster render speech.wav -a me";
+
+// "a,b,c" as numbers: at least `least`, at most as many as there is room for. The count.
+size_t parse_numbers(const char* option, const std::string& text, size_t least,
+                     std::span<double> values) {
+    size_t count = 0;
+    const char* place = text.data();
+    const char* const end = text.data() + text.size();
+    bool sound = true;
+    while (sound && count < values.size()) {
+        const auto [rest, fault] = std::from_chars(place, end, values[count]);
+        sound = fault == std::errc() && (rest == end || *rest == ',');
+        place = rest;
+        ++count;
+        if (!sound || place == end) break;
+        ++place;  // the comma
+    }
+    if (sound && place == end && count >= least && text.back() != ',') return count;
+    const std::string wanted = least == values.size()
+                                   ? fmt::format("{}", least)
+                                   : fmt::format("{} or {}", least, values.size());
+    throw Error(ErrorCode::bad_input,
+                fmt::format("{}: found \"{}\", wanted {} numbers with commas between them", option,
+                            text, wanted));
+}
+
+void add_engine_options(CLI::App& verb, AvatarCreateRequest& request) {
+    verb.add_option("--pack", request.pack, "Model pack: bundled name or folder")
+        ->type_name("PACK")
+        ->capture_default_str();
+    verb.add_option("--provider", request.provider, "auto or cpu")
+        ->type_name("NAME")
+        ->capture_default_str();
+    verb.add_option("--threads", request.threads, "Compute threads, 0 = all cores")
+        ->check(CLI::Range(0, 1024))
+        ->type_name("N")
+        ->capture_default_str();
+    verb.add_flag("--no-cache", request.no_cache, "Do not keep compiled graphs");
+}
+
+}  // namespace
+
+void add_avatar_options(CLI::App& verb, AvatarCreateRequest& request) {
+    verb.footer(kFooter);
+    verb.add_option("source", request.source, "Still picture: JPEG, PNG, WebP, ...")
+        ->required()
+        ->type_name("PICTURE");
+    verb.add_option("-o,--output", request.output, "Folder of the avatar to write")
+        ->required()
+        ->type_name("DIR");
+    verb.add_option("--crop", request.crop, "Square to redraw, in pixels of the picture")
+        ->required()
+        ->type_name("X,Y,SIZE[,ANGLE]");
+    verb.add_flag("--force", request.force, "Replace an avatar that is there already");
+    verb.add_option("--name", request.name, "The avatar's name [the folder's]")->type_name("TEXT");
+    verb.add_option("--title", request.title, "Name for people [the name]")->type_name("TEXT");
+    verb.add_option("--license", request.license, "Licence of the picture")
+        ->type_name("TEXT")
+        ->capture_default_str();
+    verb.add_option(
+            "--eye-open", request.eye_open,
+            "Opening of left and right eye, 0 closed [0.8,0.8]; some packs' motion reads it")
+        ->type_name("L,R");
+    verb.add_option("--eye-ball", request.eye_ball,
+                    "Movement of the irises: x left, x right, y, y, z, z [0,0,0,0,0,0]")
+        ->type_name("NUMBERS");
+    add_engine_options(verb, request);
+}
+
+AvatarSource make_source(const AvatarCreateRequest& request) {
+    AvatarSource source;
+    source.picture = request.source;
+    source.folder = request.output;
+    source.replace = request.force;
+    source.name = request.name;
+    source.title = request.title;
+    source.license = request.license;
+    std::array<double, 4> box{};
+    parse_numbers("--crop", request.crop, 3, box);
+    source.crop = {.x = box[0], .y = box[1], .size = box[2], .angle_deg = box[3]};
+    if (!request.eye_open.empty()) {
+        parse_numbers("--eye-open", request.eye_open, source.eye_open.size(), source.eye_open);
+    }
+    if (!request.eye_ball.empty()) {
+        parse_numbers("--eye-ball", request.eye_ball, source.eye_ball.size(), source.eye_ball);
+    }
+    return source;
+}
+
+}  // namespace newscaster::cli

@@ -1,0 +1,51 @@
+// Making an avatar of a picture: crop, features and motion through the pack's own extractors.
+//
+//   newscaster::AvatarSource source{.picture = "me.jpg", .folder = "avatars/me"};
+//   source.crop = {.x = 510, .y = 80, .size = 640};
+//   newscaster::create_avatar({.pack = "packs/studio"}, source);
+//
+// docs/avatar-format.md describes the folder it writes.
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <string>
+
+#include "newscaster/engine.h"
+#include "newscaster/export.h"
+#include "newscaster/inspect.h"
+
+namespace newscaster {
+
+// The square of a picture that the renderer redraws, in pixels of the upright picture; (0, 0) is
+// the corner of the first pixel. A head with some room around it: about 2.3 faces wide.
+struct CropBox {
+    double x = 0.0;  // left edge before turning
+    double y = 0.0;  // upper edge before turning
+    double size = 0.0;
+    double angle_deg = 0.0;  // turns the square about its centre, clockwise on screen
+};
+
+struct AvatarSource {
+    std::filesystem::path picture;  // JPEG, PNG, WebP, ...; the content decides
+    std::filesystem::path folder;   // avatar to write
+    bool replace = false;           // an avatar that is in `folder` already
+    CropBox crop;
+    std::string name;                 // empty = the folder's
+    std::string title;                // empty = the name
+    std::string license = "unknown";  // of the picture
+    // State of the eyes in the picture, for packs whose motion depends on it. Opening, left and
+    // right: distances of three pairs of lid points, summed, over the eye's width (0 closed, about
+    // 0.8 open).
+    std::array<double, 2> eye_open{0.8, 0.8};
+    // Movement of the irises: x left, x right, y left, y right, z left, z right; 0 = centred.
+    std::array<double, 6> eye_ball{};
+};
+
+// Writes the avatar, complete or not at all, and says what it holds. Of `options`, pack, provider,
+// threads, cache and log count. Throws Error: bad_input (picture, crop box), bad_pack (the pack has
+// no extractors), io, device_unavailable, runtime.
+NEWSCASTER_EXPORT AvatarInfo create_avatar(const EngineOptions& options,
+                                           const AvatarSource& source);
+
+}  // namespace newscaster
