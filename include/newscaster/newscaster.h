@@ -64,6 +64,10 @@ typedef struct newscaster_session_options {
     int64_t steps;        /* diffusion steps; 0 = the pack's default */
     const uint64_t* seed; /* NULL = the pack's default */
     const char* emotion;  /* NULL = the pack's default */
+    /* JSON text of docs/controls.md; NULL = no controls. */
+    const char* controls_json;
+    /* Whose eyes, keypoints and scale the motion is made for; NULL = the avatar itself. */
+    const newscaster_avatar* character;
 } newscaster_session_options;
 
 /* NV12, BT.709, limited range. The planes are valid during the callback only. */

@@ -145,6 +145,51 @@ TEST_F(DeviceTest, BrokenGraphsAreBadPacks) {
                 HasSubstr("NoSuchOperator"));
 }
 
+TEST_F(DeviceTest, OtherOpsetsLoadOrAreBadPacks) {
+    const auto device = open();
+    for (const int64_t opset : {-1, 0, 1, 6, 7, 13, 20, 22, 99, 1 << 30}) {
+        const auto file =
+            save(OnnxBuilder(opset).input("a", {2}).node("Relu", {"a"}, {"b"}).output("b", {2}));
+        if (opset >= 13 && opset <= 22) {
+            EXPECT_NE(device->load(file, "", {}), nullptr) << opset;
+            continue;
+        }
+        try {
+            (void)device->load(file, "", {});
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), ErrorCode::bad_pack) << opset;
+        }
+    }
+}
+
+TEST_F(DeviceTest, AbsurdTensorsAreRefusedBeforeTheyAreMade) {
+    const auto device = open();
+    for (const int64_t extent : {int64_t{1} << 30, int64_t{1} << 40, int64_t{1} << 62}) {
+        const auto inner = OnnxBuilder()
+                               .input("x", {1, 4})
+                               .constant<int64_t>("shape", {1}, {extent})
+                               .node("ConstantOfShape", {"shape"}, {"large"})
+                               .node("ReduceSum", {"large"}, {"sum"})
+                               .node("Add", {"x", "sum"}, {"y"})
+                               .output("y", {1, 4});
+        const auto outer = OnnxBuilder()
+                               .input("x", {1, 4})
+                               .constant<int64_t>("shape", {2}, {extent, 4})
+                               .node("Expand", {"x", "shape"}, {"y"})
+                               .output("y", {extent, 4});
+        const auto short_data = OnnxBuilder()
+                                    .input("x", {1, 4})
+                                    .constant<float>("w", {extent}, {1.0F, 2.0F})
+                                    .node("ReduceSum", {"w"}, {"sum"})
+                                    .node("Add", {"x", "sum"}, {"y"})
+                                    .output("y", {1, 4});
+        for (const auto& graph : {inner, outer, short_data}) {
+            const auto file = save(graph);
+            (void)error_of(ErrorCode::bad_pack, [&] { (void)device->load(file, "", {}); });
+        }
+    }
+}
+
 TEST_F(DeviceTest, InputShapesFixDynamicExtents) {
     const auto device = open();
     const auto file =

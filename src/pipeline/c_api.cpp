@@ -132,6 +132,13 @@ newscaster_code newscaster_session_open(const newscaster_engine* engine,
             if (options->steps != 0) session_options.steps = options->steps;
             if (options->seed != nullptr) session_options.seed = *options->seed;
             session_options.emotion = text_or(options->emotion, "");
+            if (options->controls_json != nullptr) {
+                session_options.controls =
+                    newscaster::parse_controls(options->controls_json, "controls_json");
+            }
+            if (options->character != nullptr) {
+                session_options.character = options->character->avatar;
+            }
         }
         newscaster::SessionCallbacks callbacks;
         callbacks.on_frame = [on_frame, user](const newscaster::VideoFramePtr& frame) {

@@ -276,6 +276,66 @@ TEST_F(SessionTest, OutlivesEngineAndAvatarHandles) {
     EXPECT_EQ(frames, 1);
 }
 
+// Motion of a whole session, one row per frame.
+std::vector<std::vector<float>> motion_of(const Engine& engine, const AvatarPtr& avatar,
+                                          const SessionOptions& options, int64_t frames) {
+    std::vector<std::vector<float>> rows;
+    const auto session = engine.open_session(avatar, options,
+                                             {.on_frame = [](const VideoFramePtr&) { return true; },
+                                              .on_motion =
+                                                  [&](int64_t, std::span<const float> row) {
+                                                      rows.emplace_back(row.begin(), row.end());
+                                                  }});
+    session->push_audio(voice(frames * kFrameSamples));
+    session->close();
+    session->wait();
+    return rows;
+}
+
+TEST_F(SessionTest, ControlsReachTheMotion) {
+    constexpr int64_t kFrames = 12;
+    const auto& channels = engine->info().motion_channels;
+    const auto yaw =
+        static_cast<size_t>(std::find(channels.begin(), channels.end(), "yaw") - channels.begin());
+    ASSERT_LT(yaw, channels.size());
+    SessionOptions turned;
+    turned.controls =
+        parse_controls(R"({"frames": [{"first": 5, "pose_offset_deg": {"yaw": 8}}]})", "test");
+    const auto plain_rows = motion_of(*engine, avatar, {}, kFrames);
+    const auto turned_rows = motion_of(*engine, avatar, turned, kFrames);
+    ASSERT_EQ(plain_rows.size(), static_cast<size_t>(kFrames));
+    ASSERT_EQ(turned_rows.size(), plain_rows.size());
+    for (size_t i = 0; i < plain_rows.size(); ++i) {
+        EXPECT_NEAR(turned_rows[i][yaw] - plain_rows[i][yaw], i < 5 ? 0.0 : 8.0, 1e-4) << i;
+    }
+    turned.controls = parse_controls(R"({"emotion": "bored"})", "test");
+    EXPECT_EQ(code_of([&] { (void)motion_of(*engine, avatar, turned, 1); }), ErrorCode::bad_input);
+}
+
+TEST_F(SessionTest, OnlineFusionAndAnotherCharacter) {
+    constexpr int64_t kFrames = 100;  // more than one window
+    SessionOptions online;
+    online.controls = parse_controls(R"({"fusion": "online"})", "test");
+    const auto offline_rows = motion_of(*engine, avatar, {}, kFrames);
+    const auto online_rows = motion_of(*engine, avatar, online, kFrames);
+    ASSERT_EQ(online_rows.size(), static_cast<size_t>(kFrames));
+    EXPECT_NE(online_rows, offline_rows);
+    EXPECT_EQ(online_rows, motion_of(*engine, avatar, online, kFrames));
+
+    SessionOptions borrowed;
+    borrowed.character =
+        engine->load_avatar(std::filesystem::path(NEWSCASTER_SOURCE_DIR) / "avatars/marcus");
+    EXPECT_EQ(motion_of(*engine, avatar, borrowed, 1).size(), 1U);
+    const Engine other({.pack = std::filesystem::path(NEWSCASTER_SOURCE_DIR) / "packs/studio"});
+    EXPECT_EQ(code_of([&] {
+                  (void)motion_of(other,
+                                  other.load_avatar(std::filesystem::path(NEWSCASTER_SOURCE_DIR) /
+                                                    "avatars/anna"),
+                                  borrowed, 1);
+              }),
+              ErrorCode::bad_input);
+}
+
 TEST_F(SessionTest, RefusesBadUse) {
     const auto accept = [](const VideoFramePtr&) { return true; };
     EXPECT_EQ(code_of([&] { (void)open({}); }), ErrorCode::bad_input);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "core/file.h"
 #include "core/json_reader.h"
@@ -121,6 +122,63 @@ INSTANTIATE_TEST_SUITE_P(Roles, GoldenDitto,
                          ::testing::Values("audio_encoder", "motion_generator", "stitch",
                                            "appearance_extractor", "motion_extractor", "warp",
                                            "dense_motion_core", "decoder"),
+                         [](const auto& role) { return role.param; });
+
+// A damaged graph whose hash the manifest happens to have: loaded, or refused with an error.
+class DamagedDitto : public ::testing::TestWithParam<std::string> {
+  protected:
+    DamagedDitto() {
+        const fs::path folder = NEWSCASTER_DITTO_PACK;
+        bytes_ = read_file(folder / (GetParam() + ".onnx"));
+        file_ = folder / ("damaged_" + GetParam() + ".onnx");
+        for (const auto& input : device_->inspect(folder / (GetParam() + ".onnx")).inputs) {
+            Shape shape = input.shape;
+            std::ranges::replace(shape, -1, 1);
+            options_.input_shapes[input.name] = shape;
+        }
+    }
+    ~DamagedDitto() override { fs::remove(file_); }
+
+    // Whether the bytes still are a usable graph.
+    bool loads(std::span<const std::byte> bytes) {
+        write_file_atomic(file_, bytes);
+        try {
+            return device_->load(file_, "", options_) != nullptr;
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), ErrorCode::bad_pack);
+            EXPECT_NE(std::string(error.what()).find(file_.string()), std::string::npos);
+            return false;
+        }
+    }
+
+    std::unique_ptr<device::Device> device_ = device::open_device("cpu", {});
+    device::GraphOptions options_;
+    std::vector<std::byte> bytes_;
+    fs::path file_;
+};
+
+TEST_P(DamagedDitto, IsLoadedOrRefused) {
+    constexpr size_t kCuts = 12;
+    constexpr int kFlips = 40;
+    EXPECT_TRUE(loads(bytes_));
+    for (size_t cut = 0; cut < kCuts; ++cut) {
+        EXPECT_FALSE(loads(std::span(bytes_).first(bytes_.size() * cut / kCuts))) << cut;
+    }
+    std::mt19937 random(11);
+    int refused = 0;
+    for (int i = 0; i < kFlips; ++i) {
+        auto damaged = bytes_;
+        for (int flip = 0; flip < 3; ++flip) {
+            damaged[random() % damaged.size()] ^= std::byte{1} << random() % 8U;
+        }
+        refused += loads(damaged) ? 0 : 1;
+    }
+    EXPECT_GT(refused, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Roles, DamagedDitto,
+                         ::testing::Values("stitch", "appearance_extractor", "dense_motion_core",
+                                           "motion_extractor"),
                          [](const auto& role) { return role.param; });
 
 TEST(DittoPack, IsAValidPack) {

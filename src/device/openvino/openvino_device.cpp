@@ -75,6 +75,30 @@ void fix_shapes(ov::Model& model, const GraphOptions& options, const std::filesy
     model.reshape(shapes);
 }
 
+// Refuses a graph, damaged or hostile, that would need absurd memory: OpenVINO takes what a shape
+// says.
+void check_tensor_sizes(const ov::Model& model, const std::filesystem::path& file) {
+    constexpr uint64_t kMaxBytes = 2ULL << 30U;  // several times the largest tensor of Ditto
+    for (const auto& node : model.get_ordered_ops()) {
+        for (const auto& output : node->outputs()) {
+            if (output.get_partial_shape().is_dynamic()) continue;
+            const uint64_t element = std::max<uint64_t>(output.get_element_type().size(), 1);
+            uint64_t bytes = element;
+            for (const uint64_t extent : output.get_shape()) {
+                // Saturates just above the limit, before a product can overflow.
+                bytes = extent == 0 ? 0 : bytes * std::min(extent, kMaxBytes / element + 1);
+                bytes = std::min(bytes, kMaxBytes + 1);
+            }
+            if (bytes <= kMaxBytes) continue;
+            throw Error(ErrorCode::bad_pack,
+                        fmt::format("{}: node '{}': found a tensor of shape {}, wanted at most {} "
+                                    "MiB",
+                                    file.string(), node->get_friendly_name(),
+                                    output.get_partial_shape().to_string(), kMaxBytes >> 20U));
+        }
+    }
+}
+
 class OpenVinoDevice final : public Device {
   public:
     explicit OpenVinoDevice(const DeviceOptions& options);
@@ -233,7 +257,10 @@ ov::CompiledModel OpenVinoDevice::compile(const std::filesystem::path& onnx_file
     const auto model = read(onnx_file);
     try {
         if (!options.input_shapes.empty()) fix_shapes(*model, options, onnx_file);
+        check_tensor_sizes(*model, onnx_file);
         return core_.compile_model(model, kDevice, compile_map);
+    } catch (const Error&) {
+        throw;
     } catch (const std::exception& e) {
         throw Error(ErrorCode::bad_pack, fmt::format("{}: the graph does not compile: {}",
                                                      onnx_file.string(), one_line(e)));

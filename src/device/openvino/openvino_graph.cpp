@@ -155,7 +155,13 @@ const std::vector<TensorInfo>& OpenVinoGraph::outputs() const {
 }
 
 std::unique_ptr<Session> OpenVinoGraph::make_session() {
-    return std::make_unique<BoundSession>(compiled_.create_infer_request(), compiled_, signature_);
+    try {
+        return std::make_unique<BoundSession>(compiled_.create_infer_request(), compiled_,
+                                              signature_);
+    } catch (const std::exception& e) {
+        throw Error(ErrorCode::runtime, fmt::format("{}: cannot be made ready to run: {}",
+                                                    signature_->origin, one_line(e)));
+    }
 }
 
 }  // namespace newscaster::device
