@@ -8,6 +8,7 @@ extern "C" {
 #include <libavutil/pixdesc.h>
 }
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <new>
@@ -24,8 +25,6 @@ namespace newscaster::media {
 
 namespace {
 
-constexpr int kMaxSidePx = 16384;
-constexpr int64_t kMaxPixels = 64LL << 20U;
 constexpr std::string_view kWanted = "a picture";
 
 [[noreturn]] void fail(const std::string& name, const std::string& reason) {
@@ -33,24 +32,27 @@ constexpr std::string_view kWanted = "a picture";
                 fmt::format("{}: the picture cannot be decoded: {}", name, reason));
 }
 
-// Size of a picture that was refused before memory was taken for it.
-struct RefusedSize {
-    int width = 0;
-    int height = 0;
+// What the decoder may take memory for, and the size of a picture for which it got none.
+struct SizeCheck {
+    PictureLimits limits;
+    int refused_width = 0;
+    int refused_height = 0;
 };
 
 // The decoder asks for memory once it knows the size and before it unpacks anything: the moment to
 // refuse a small file that claims, or holds, a huge picture.
 int allocate_within_limits(AVCodecContext* decoder, AVFrame* frame, int flags) {
-    if (frame->width > kMaxSidePx || frame->height > kMaxSidePx ||
-        int64_t{frame->width} * frame->height > kMaxPixels) {
-        *static_cast<RefusedSize*>(decoder->opaque) = {frame->width, frame->height};
+    auto& check = *static_cast<SizeCheck*>(decoder->opaque);
+    if (std::max(frame->width, frame->height) > check.limits.side_px ||
+        int64_t{frame->width} * frame->height > check.limits.pixels) {
+        check.refused_width = frame->width;
+        check.refused_height = frame->height;
         return AVERROR(EINVAL);
     }
     return avcodec_default_get_buffer2(decoder, frame, flags);
 }
 
-AvCodecPtr open_decoder(const AVStream& stream, const std::string& name, RefusedSize& refused) {
+AvCodecPtr open_decoder(const AVStream& stream, const std::string& name, SizeCheck& check) {
     const AVCodec* codec = avcodec_find_decoder(stream.codecpar->codec_id);
     if (codec == nullptr) {
         throw Error(ErrorCode::bad_input, fmt::format("{}: picture codec {} is not supported", name,
@@ -60,8 +62,10 @@ AvCodecPtr open_decoder(const AVStream& stream, const std::string& name, Refused
     if (!decoder) throw std::bad_alloc();
     int result = avcodec_parameters_to_context(decoder.get(), stream.codecpar);
     decoder->thread_count = 1;
-    decoder->opaque = &refused;
+    decoder->opaque = &check;
     decoder->get_buffer2 = allocate_within_limits;
+    // Half a picture is no picture; libav's other decoders see to that themselves.
+    if (codec->id == AV_CODEC_ID_MJPEG) decoder->err_recognition |= AV_EF_EXPLODE;
     if (result >= 0) result = avcodec_open2(decoder.get(), codec, nullptr);
     if (result < 0) fail(name, av_reason(result));
     return decoder;
@@ -70,12 +74,13 @@ AvCodecPtr open_decoder(const AVStream& stream, const std::string& name, Refused
 // Decodes one stream frame by frame.
 class FrameReader {
   public:
-    FrameReader(Input& input, std::string name) : input_(input), name_(std::move(name)) {
+    FrameReader(Input& input, std::string name, const PictureLimits& limits)
+        : input_(input), name_(std::move(name)), check_{.limits = limits} {
         index_ = av_find_best_stream(input.format.get(), AVMEDIA_TYPE_VIDEO, -1, -1, nullptr, 0);
         if (index_ < 0) {
             throw Error(ErrorCode::bad_input, fmt::format("{}: holds no picture", name_));
         }
-        decoder_ = open_decoder(*input.format->streams[index_], name_, refused_);
+        decoder_ = open_decoder(*input.format->streams[index_], name_, check_);
     }
     FrameReader(const FrameReader&) = delete;
     FrameReader& operator=(const FrameReader&) = delete;
@@ -107,20 +112,21 @@ class FrameReader {
     }
 
     [[noreturn]] void fail_to_decode(int result) const {
-        if (refused_.width == 0) {
+        if (check_.refused_width == 0) {
             // libav turns down the largest sizes itself, as data that make no sense.
-            fail(name_, av_reason(result) + "; it is damaged or far too large");
+            fail(name_, av_reason(result) + "; it is cut, damaged or far too large");
         }
         throw Error(ErrorCode::bad_input,
                     fmt::format("{}: the picture is {}x{} pixels, at most {} a side and {} in all "
                                 "are wanted",
-                                name_, refused_.width, refused_.height, kMaxSidePx, kMaxPixels));
+                                name_, check_.refused_width, check_.refused_height,
+                                check_.limits.side_px, check_.limits.pixels));
     }
 
     Input& input_;
     std::string name_;
     int index_ = -1;
-    RefusedSize refused_;
+    SizeCheck check_;
     AvCodecPtr decoder_;
     AvPacketPtr packet_ = make_packet();
 };
@@ -142,13 +148,13 @@ void refuse_cmyk(AVCodecID codec, const AVFrame& frame, const std::string& name)
         fmt::format("{}: found CMYK colours, wanted RGB or grey: convert the picture first", name));
 }
 
-AvFramePtr decode_picture(const std::string& name) {
+AvFramePtr decode_picture(const std::string& name, const PictureLimits& limits) {
     const std::string what(kWanted);
     // Analysing would decode the picture before its size is checked; its header says enough.
     Input input = open_input(name, what, Analysis::none);
     const bool picture = is_picture_format(*input.format->iformat);
     if (!picture) analyse_streams(input, name, what);
-    FrameReader reader(input, name);
+    FrameReader reader(input, name, limits);
     AvFramePtr frame = reader.next();
     if (!frame) fail(name, av_reason(AVERROR_INVALIDDATA));
     refuse_cmyk(reader.codec(), *frame, name);
@@ -261,8 +267,8 @@ RgbImage make_upright(RgbImage image, int orientation) {
 
 }  // namespace
 
-RgbImage read_image(const std::filesystem::path& file) {
-    const AvFramePtr frame = decode_picture(file.string());
+RgbImage read_image(const std::filesystem::path& file, const PictureLimits& limits) {
+    const AvFramePtr frame = decode_picture(file.string(), limits);
     const PixelLayout layout = layout_of(*frame);
     RgbImage image{frame->width, frame->height, convert(*frame, layout)};
     if (layout.alpha) image.pixels = blend_over_white(image.pixels);

@@ -1,17 +1,25 @@
 // Still pictures through libav (PNG, JPEG, WebP, ...): the content decides the format.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 
 #include "core/stage_types.h"
 
 namespace newscaster::media {
 
+// Larger pictures are refused before memory is taken for them.
+struct PictureLimits {
+    int side_px = 16384;
+    int64_t pixels = 64LL << 20U;
+};
+
 // Decodes one picture to 8-bit RGB, turned upright by its EXIF orientation; transparent pixels are
 // blended over white. The first frame of an animation; a video of one frame is a picture, too.
-// Throws Error(io), or Error(bad_input) naming the file: no picture, CMYK, a video, more than
-// 16384 pixels wide or high or 64 Mi pixels in all (refused before they are decoded).
-[[nodiscard]] RgbImage read_image(const std::filesystem::path& file);
+// Throws Error(io), or Error(bad_input) naming the file: no picture, CMYK, a video, beyond the
+// limits.
+[[nodiscard]] RgbImage read_image(const std::filesystem::path& file,
+                                  const PictureLimits& limits = {});
 
 // PNG, written atomically. Throws Error(io).
 void write_png(const std::filesystem::path& file, const RgbImage& image);

@@ -196,6 +196,20 @@ TEST_F(ImageTest, HugePicturesAreRefusedBeforeTheyAreUnpacked) {
     EXPECT_THAT(refusal(claim("d.png", {0x7f, 0, 0, 0, 0x7f, 0, 0, 0})), HasSubstr("too large"));
 }
 
+TEST_F(ImageTest, CutPicturesAreRefused) {
+    const std::string large = scratch_.file("large.png");
+    ffmpeg("-f lavfi -i testsrc2=s=320x240 -frames:v 1 " + large);
+    for (const char* name : {"a.png", "a.jpg", "a.webp"}) {
+        ffmpeg("-i " + large + " " + scratch_.file(name));
+        const std::string whole = read_text(scratch_.file(name));
+        ASSERT_EQ(read_image(scratch_.file(name)).width, 320);
+        for (const size_t part : {2, 3, 10}) {
+            testing::write_bytes(scratch_.file("cut"), whole.substr(0, whole.size() / part));
+            EXPECT_THAT(refusal(scratch_.file("cut")), HasSubstr("cut")) << name << " 1/" << part;
+        }
+    }
+}
+
 TEST_F(ImageTest, VideosAreRefusedUnlessTheyHoldOneFrame) {
     ffmpeg("-loop 1 -i " + png_ + " -frames:v 3 " + scratch_.file("three.mp4"));
     EXPECT_THAT(refusal(scratch_.file("three.mp4")), HasSubstr("video"));

@@ -85,10 +85,13 @@ RgbImage cut_crop(const RgbImage& picture, const Affine& crop_to_picture, int cr
     for (int row = 0; row < crop_size; ++row) {
         for (int column = 0; column < crop_size; ++column) {
             Rgb sum{};
-            for (int i = 0; i < samples * samples; ++i) {
-                const double u = column + (i % samples + 0.5) / samples;
-                const double v = row + (i / samples + 0.5) / samples;
-                add_sample(picture, m[0] * u + m[1] * v + m[2], m[3] * u + m[4] * v + m[5], sum);
+            for (int i = 0; i < samples; ++i) {
+                for (int k = 0; k < samples; ++k) {
+                    const double u = column + (k + 0.5) / samples;
+                    const double v = row + (i + 0.5) / samples;
+                    add_sample(picture, m[0] * u + m[1] * v + m[2], m[3] * u + m[4] * v + m[5],
+                               sum);
+                }
             }
             for (const double value : sum) crop.pixels.push_back(to_byte(value * share));
         }

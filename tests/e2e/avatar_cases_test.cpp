@@ -1,0 +1,385 @@
+// Pictures in: newscaster avatar create (cases P12 to P16, P18, P20 and P30, as far as they are
+// about still pictures and a crop box given by the user).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "e2e/inputs.h"
+#include "e2e/media_probe.h"
+#include "e2e/program.h"
+
+namespace newscaster::e2e {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A bundled presenter as somebody's photograph; the box is the one the bundled avatar has, scaled.
+fs::path portrait() {
+    return made("portrait.png",
+                {"-i", std::string(NEWSCASTER_SOURCE_DIR) + "/avatars/anna/canvas.png", "-vf",
+                 "scale=640:360:flags=area", "-frames:v", "1"});
+}
+constexpr const char* kPortraitCrop = "236,53,167";
+
+// A flat picture with saturated bars in its corners: whatever moves colours shows there.
+fs::path bars(const std::string& background) {
+    return made("bars_" + background + ".png",
+                {"-f", "lavfi", "-i",
+                 "color=c=" + background +
+                     ":s=320x256,format=rgb24,drawbox=x=0:y=0:w=64:h=32:c=red:t=fill,"
+                     "drawbox=x=256:y=0:w=64:h=32:c=lime:t=fill,"
+                     "drawbox=x=0:y=224:w=64:h=32:c=blue:t=fill,"
+                     "drawbox=x=256:y=224:w=64:h=32:c=yellow:t=fill",
+                 "-frames:v", "1"});
+}
+
+// 8-bit RGB of one frame of a picture or video.
+class Pixels {
+  public:
+    explicit Pixels(const fs::path& file, int frame = 0) {
+        const MediaFacts facts = probe(file);
+        width_ = facts.video.at("width").get<int>();
+        height_ = facts.video.at("height").get<int>();
+        const std::string select = "select='eq(n," + std::to_string(frame) + ")'";
+        // A video's tags name its matrix and range; a picture has none to convert.
+        bytes_ = tool("ffmpeg", {"-v", "error", "-nostdin", "-i", file.string(), "-vf",
+                                 select + ",scale=flags=accurate_rnd+full_chroma_int", "-frames:v",
+                                 "1", "-f", "rawvideo", "-pix_fmt", "rgb24", "-"});
+        EXPECT_EQ(bytes_.size(), static_cast<size_t>(width_) * static_cast<size_t>(height_) * 3);
+    }
+
+    [[nodiscard]] int width() const { return width_; }
+    [[nodiscard]] int height() const { return height_; }
+    [[nodiscard]] std::array<int, 3> at(int x, int y) const {
+        const size_t i =
+            3 * (static_cast<size_t>(y) * static_cast<size_t>(width_) + static_cast<size_t>(x));
+        return {byte(i), byte(i + 1), byte(i + 2)};
+    }
+
+  private:
+    [[nodiscard]] int byte(size_t i) const { return static_cast<unsigned char>(bytes_.at(i)); }
+
+    int width_ = 0;
+    int height_ = 0;
+    std::string bytes_;
+};
+
+int distance(const std::array<int, 3>& a, const std::array<int, 3>& b) {
+    int most = 0;
+    for (size_t c = 0; c < a.size(); ++c) most = std::max(most, std::abs(a.at(c) - b.at(c)));
+    return most;
+}
+
+struct Square {
+    int x0, y0, x1, y1;
+    [[nodiscard]] bool holds(int x, int y) const { return x >= x0 && x < x1 && y >= y0 && y < y1; }
+};
+
+class Pictures : public testing::Test {
+  protected:
+    RunResult create(const fs::path& picture, const std::string& crop,
+                     const std::vector<std::string>& more = {}) {
+        std::vector<std::string> arguments{
+            "avatar", "create", picture.string(), "-o", avatar_.string(), "--crop", crop};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        return newscaster(arguments);
+    }
+
+    void expect_created(const fs::path& picture, const std::string& crop,
+                        const std::vector<std::string>& more = {}) {
+        std::vector<std::string> arguments{"--force"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        const RunResult result = create(picture, crop, arguments);
+        EXPECT_EQ(result.exit_code, 0) << picture << ": " << result.err;
+    }
+
+    void expect_refused(const fs::path& picture, const std::string& crop, int exit_code,
+                        const std::string& says, const std::vector<std::string>& more = {}) {
+        const RunResult result = create(picture, crop, more);
+        EXPECT_EQ(result.exit_code, exit_code) << picture << ": " << result.err;
+        EXPECT_NE(result.err.find(says), std::string::npos) << picture << ": " << result.err;
+        EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+        EXPECT_LT(result.cpu_s, 1.0 * kSlowdown) << picture;
+        EXPECT_TRUE(result.out.empty()) << result.out;
+        EXPECT_FALSE(fs::exists(avatar_)) << picture;
+    }
+
+    // Renders with the avatar just made.
+    fs::path render(const fs::path& audio, const std::string& name,
+                    const std::vector<std::string>& more = {}) {
+        fs::path video = folder_ / name;
+        std::vector<std::string> arguments{"render", audio.string(), "-a",    avatar_.string(),
+                                           "-o",     video.string(), "--crf", "8"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        const RunResult result = newscaster(arguments);
+        EXPECT_EQ(result.exit_code, 0) << result.err;
+        return video;
+    }
+
+    // Every pixel outside of `pasted` is the picture's, to two levels (case P20). Pixels within
+    // `margin` of a colour edge are left out: half of the chroma samples are not stored.
+    void expect_untouched(const Pixels& frame, const Pixels& picture, const Square& pasted,
+                          int margin) {
+        int checked = 0;
+        int worst = 0;
+        for (int y = margin; y < picture.height() - margin; ++y) {
+            for (int x = margin; x < picture.width() - margin; ++x) {
+                if (pasted.holds(x, y) || !is_flat(picture, x, y, margin)) continue;
+                worst = std::max(worst, distance(frame.at(x, y), picture.at(x, y)));
+                ++checked;
+            }
+        }
+        EXPECT_GT(checked, picture.width() * picture.height() / 8);
+        EXPECT_LE(worst, 2);
+    }
+
+    static bool is_flat(const Pixels& picture, int x, int y, int margin) {
+        for (const int dy : {-margin, 0, margin}) {
+            for (const int dx : {-margin, 0, margin}) {
+                if (distance(picture.at(x, y), picture.at(x + dx, y + dy)) != 0) return false;
+            }
+        }
+        return true;
+    }
+
+    static double mean_difference(const Pixels& a, const Pixels& b, const Square& box) {
+        double sum = 0.0;
+        int count = 0;
+        for (int y = box.y0; y < box.y1; ++y) {
+            for (int x = box.x0; x < box.x1; ++x) {
+                sum += distance(a.at(x, y), b.at(x, y));
+                ++count;
+            }
+        }
+        return sum / count;
+    }
+
+    fs::path folder_ = scratch();
+    fs::path avatar_ = folder_ / "avatar";
+    fs::path canvas_ = avatar_ / "canvas.png";
+};
+
+// The pack is made by the suite of golden tests, without PyTorch.
+TEST_F(Pictures, SeededDittoPackFromPictureToVideo) {
+    const std::vector<std::string> pack{"--pack", NEWSCASTER_DITTO_PACK};
+    const fs::path picture = bars("0x4a6a8a");
+    expect_created(picture, "96,64,128", pack);
+
+    const RunResult info = newscaster({"avatar", "info", avatar_.string(), "--json"});
+    ASSERT_EQ(info.exit_code, 0) << info.err;
+    const auto facts = nlohmann::json::parse(info.out);
+    EXPECT_EQ(facts.at("width"), 320);
+    EXPECT_EQ(facts.at("height"), 256);
+    EXPECT_EQ(facts.at("source_frames"), 1);
+    EXPECT_EQ(facts.at("name"), "avatar");
+
+    const fs::path speaking = render(cut(16000), "speech.mp4", pack);
+    const MediaFacts media = probe(speaking);
+    EXPECT_EQ(media.video_frames, 25);
+    EXPECT_EQ(media.video.at("width"), 320);
+    EXPECT_EQ(media.video.at("color_space"), "bt709");
+    EXPECT_EQ(media.video.at("color_range"), "tv");
+    // The crop and one macroblock round it: the codec rings there, next to this pack's noise.
+    const Square pasted{80, 48, 240, 208};
+    const Pixels source(picture);
+    for (const int frame : {0, 24}) expect_untouched(Pixels(speaking, frame), source, pasted, 8);
+    // The crop is drawn, and what is drawn depends on the sound.
+    const Pixels last(speaking, 4);
+    EXPECT_GT(mean_difference(last, source, {128, 96, 192, 160}), 5.0);
+    const fs::path hum = made("hum.wav", {"-f", "lavfi", "-i", "sine=f=300:r=16000:d=0.2"});
+    const fs::path other = render(hum, "hum.mp4", pack);
+    EXPECT_EQ(probe(other).video_frames, 5);
+    EXPECT_GT(mean_difference(last, Pixels(other, 4), pasted), 0.2);
+    expect_untouched(Pixels(other, 4), source, pasted, 8);
+}
+
+TEST_F(Pictures, DefaultPackOnWhiteAndOnGrey) {
+    for (const char* background : {"white", "0x808080"}) {
+        const fs::path picture = bars(background);
+        expect_created(picture, "96,64,128");
+        const fs::path video = render(cut(3200), "out.mp4");
+        const MediaFacts media = probe(video);
+        EXPECT_EQ(media.video_frames, 5);
+        EXPECT_EQ(media.video.at("color_space"), "bt709");
+        EXPECT_EQ(media.video.at("color_range"), "tv");
+        expect_untouched(Pixels(video, 4), Pixels(picture), {96, 64, 224, 192}, 8);
+    }
+}
+
+TEST_F(Pictures, APortraitSpeaks) {
+    expect_created(portrait(), kPortraitCrop);
+    const fs::path video = render(speech(), "speech.mp4", {"--seed", "3"});
+    const Pixels picture(portrait());
+    // The face stays the picture's own: near the source where a stranger's face would not be.
+    const Square face{280, 90, 360, 200};
+    EXPECT_LT(mean_difference(Pixels(video, 0), picture, face), 25.0);
+    EXPECT_GT(mean_difference(Pixels(video, 0), Pixels(video, 30), face), 1.0);
+}
+
+TEST_F(Pictures, ATurnedBoxComesBackWhereItWas) {
+    // The head is turned by the crop and turned back by paste-back.
+    const fs::path turned = made("turned_portrait.png",
+                                 {"-i", portrait().string(), "-vf", "rotate=20*PI/180:c=0x808080"});
+    expect_created(turned, "236,53,167,20");
+    const fs::path straight_box = render(cut(640), "turned.mp4");
+    EXPECT_LT(mean_difference(Pixels(straight_box), Pixels(turned), {260, 80, 380, 190}), 25.0);
+}
+
+// P14: every kind of still picture loads; transparent parts become white.
+TEST_F(Pictures, StillFormats) {
+    const Pixels original(portrait());
+    for (const char* format : {"gray", "rgb48be", "pal8", "ya8"}) {
+        const fs::path picture = made(std::string("p14_") + format + ".png",
+                                      {"-i", portrait().string(), "-pix_fmt", format});
+        expect_created(picture, kPortraitCrop);
+        const Pixels canvas(canvas_);
+        const int luma_only = format[0] == 'g' || format[0] == 'y' ? 60 : 40;
+        EXPECT_LT(mean_difference(canvas, original, {0, 0, 640, 360}), luma_only) << format;
+        EXPECT_EQ(canvas.width(), 640);
+    }
+    for (const char* name : {"p14.webp", "p14.jpg", "p14.bmp", "p14.tiff"}) {
+        const fs::path picture = made(name, {"-i", portrait().string()});
+        const fs::path misnamed = folder_ / "misnamed.png";
+        fs::copy_file(picture, misnamed, fs::copy_options::overwrite_existing);
+        expect_created(misnamed, kPortraitCrop);
+        EXPECT_LT(mean_difference(Pixels(canvas_), original, {0, 0, 640, 360}), 8.0) << name;
+    }
+    const fs::path alpha =
+        made("p14_alpha.png", {"-i", portrait().string(), "-vf",
+                               "format=rgba,geq=r='r(X,Y)':g='g(X,Y)':b='b(X,Y)':"
+                               "a='if(between(X,200,440)*between(Y,30,350),255,0)'",
+                               "-frames:v", "1"});
+    expect_created(alpha, kPortraitCrop);
+    const Pixels canvas(canvas_);
+    EXPECT_EQ(canvas.at(10, 10), (std::array<int, 3>{255, 255, 255}));
+    EXPECT_EQ(canvas.at(320, 150), original.at(320, 150));
+}
+
+// P13: odd sides are padded by a pixel, never scaled; large pictures are kept.
+TEST_F(Pictures, Sizes) {
+    const fs::path odd =
+        made("p13_odd.png", {"-i", portrait().string(), "-vf", "crop=639:357:0:0"});
+    expect_created(odd, kPortraitCrop);
+    const Pixels canvas(canvas_);
+    const Pixels original(odd);
+    ASSERT_EQ(canvas.width(), 640);
+    ASSERT_EQ(canvas.height(), 358);
+    for (const int y : {0, 100, 356}) {
+        for (const int x : {0, 300, 638}) EXPECT_EQ(canvas.at(x, y), original.at(x, y));
+        EXPECT_EQ(canvas.at(639, y), original.at(638, y));
+    }
+    EXPECT_EQ(canvas.at(300, 357), original.at(300, 356));
+    const MediaFacts media = probe(render(cut(640), "odd.mp4"));
+    EXPECT_EQ(media.video.at("width"), 640);
+    EXPECT_EQ(media.video.at("height"), 358);
+
+    const fs::path uhd = made("p13_uhd.png", {"-i", portrait().string(), "-vf", "scale=3840:2160"});
+    expect_created(uhd, "1416,318,1002");
+    const MediaFacts large = probe(render(cut(640), "uhd.mp4"));
+    EXPECT_EQ(large.video.at("width"), 3840);
+    EXPECT_EQ(large.video.at("height"), 2160);
+}
+
+// P16, as far as a box can say it: a box half outside works, one beside the picture does not, and a
+// tiny one is told to be tiny.
+TEST_F(Pictures, BoxesAtTheBorderAndTinyOnes) {
+    expect_created(portrait(), "-80,60,167");
+    const fs::path video = render(cut(640), "border.mp4");
+    EXPECT_EQ(probe(video).video.at("width"), 640);
+    fs::remove_all(avatar_);
+    expect_refused(portrait(), "-90,60,160", 2, "centre is on the picture of 640x360");
+    expect_refused(portrait(), "10,10,8", 2, "16 to 32768");
+    const RunResult tiny = create(portrait(), "300,100,40");
+    EXPECT_EQ(tiny.exit_code, 0) << tiny.err;
+    EXPECT_NE(tiny.err.find("40 pixels wide"), std::string::npos) << tiny.err;
+}
+
+// P12 and P18 for what counts as a photo: EXIF turns it, and a video of one frame is one.
+TEST_F(Pictures, PhotosFromPhones) {
+    const fs::path jpeg = made("upright.jpg", {"-i", portrait().string(), "-q:v", "2"});
+    std::ifstream stream(jpeg, std::ios::binary);
+    std::string bytes{std::istreambuf_iterator<char>(stream), {}};
+    const std::string tiff("MM\0\x2a\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0",
+                           26);
+    const std::string body = std::string("Exif\0\0", 6) + tiff;
+    bytes.insert(2, std::string("\xff\xe1\0", 3) + static_cast<char>(body.size() + 2) + body);
+    const fs::path phone = folder_ / "phone.jpg";
+    std::ofstream(phone, std::ios::binary) << bytes;
+    expect_created(phone, "100,200,160");
+    const Pixels canvas(canvas_);
+    EXPECT_EQ(canvas.width(), 360);
+    EXPECT_EQ(canvas.height(), 640);
+    // Orientation 6: the stored left edge is on top.
+    EXPECT_LE(distance(canvas.at(359 - 20, 30), Pixels(jpeg).at(30, 20)), 3);
+
+    const fs::path one = made("p18_1frame.mp4", {"-i", portrait().string(), "-frames:v", "1"});
+    expect_created(one, kPortraitCrop);
+    EXPECT_EQ(probe(render(cut(640), "one.mp4")).video_frames, 1);
+}
+
+TEST_F(Pictures, Refusals) {
+    const auto file = [&](const std::string& name, const std::string& bytes) {
+        fs::path path = folder_ / name;
+        std::ofstream(path, std::ios::binary) << bytes;
+        return path;
+    };
+    std::ifstream stream(portrait(), std::ios::binary);
+    const std::string png{std::istreambuf_iterator<char>(stream), {}};
+    std::string huge = png;  // 30000 x 30000, says the header
+    for (const size_t i : {16, 20}) huge.replace(i, 4, std::string("\0\0\x75\x30", 4));
+    std::string large = png;  // 10000 x 10000
+    for (const size_t i : {16, 20}) large.replace(i, 4, std::string("\0\0\x27\x10", 4));
+    const fs::path clip = made("clip.mp4", {"-f", "lavfi", "-i", "testsrc2=s=320x240:r=25:d=1"});
+
+    expect_refused(file("a.jpg", "words\n"), kPortraitCrop, 2, "a.jpg: is not a picture");
+    expect_refused(file("b.jpg", ""), kPortraitCrop, 2, "b.jpg");
+    expect_refused(file("c.png", huge), kPortraitCrop, 2, "too large");
+    expect_refused(file("d.png", large), kPortraitCrop, 2, "10000x10000");
+    expect_refused(file("e.png", png.substr(0, png.size() / 2)), kPortraitCrop, 2, "cut");
+    expect_refused(speech(), kPortraitCrop, 2, "holds no picture");
+    expect_refused(clip, "0,0,100", 2, "is a video");
+    expect_refused(folder_ / "none.png", kPortraitCrop, 5, "none.png");
+    expect_refused(folder_, kPortraitCrop, 5, "is a folder");
+    for (const char* box : {"1,2", "1,2,x", "1,2,3,4,5", "", "1,,3", "1,2,300,", " 1,2,300"}) {
+        expect_refused(portrait(), box, 2, "--crop");
+    }
+    expect_refused(portrait(), "nan,0,100", 2, "finite");
+    expect_refused(portrait(), kPortraitCrop, 2, "--eye-open", {"--eye-open", "1"});
+    expect_refused(portrait(), kPortraitCrop, 2, "eye opening", {"--eye-open", "1,1e9"});
+    expect_refused(portrait(), kPortraitCrop, 3, "nobody", {"--pack", "nobody"});
+    expect_refused(portrait(), kPortraitCrop, 4, "abacus", {"--provider", "abacus"});
+}
+
+TEST_F(Pictures, WhatIsThereStaysThere) {
+    fs::create_directories(avatar_);
+    std::ofstream(avatar_ / "thesis.txt") << "words";
+    for (const std::vector<std::string>& more :
+         std::vector<std::vector<std::string>>{{}, {"--force"}}) {
+        const RunResult result = create(portrait(), kPortraitCrop, more);
+        EXPECT_EQ(result.exit_code, 5) << result.err;
+        EXPECT_TRUE(fs::exists(avatar_ / "thesis.txt"));
+    }
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);  // no temporary left
+}
+
+TEST_F(Pictures, SamePictureSameBytes) {
+    const auto tensors = [&] {
+        std::ifstream stream(avatar_ / "tensors.safetensors", std::ios::binary);
+        return std::string{std::istreambuf_iterator<char>(stream), {}};
+    };
+    expect_created(portrait(), kPortraitCrop);
+    const std::string first = tensors();
+    expect_created(portrait(), kPortraitCrop);
+    EXPECT_FALSE(first.empty());
+    EXPECT_EQ(tensors(), first);
+    expect_created(portrait(), "230,53,167");
+    EXPECT_NE(tensors(), first);
+}
+
+}  // namespace
+}  // namespace newscaster::e2e
