@@ -52,6 +52,15 @@ int allocate_within_limits(AVCodecContext* decoder, AVFrame* frame, int flags) {
     return avcodec_default_get_buffer2(decoder, frame, flags);
 }
 
+// Decoders that ask for the picture's memory before they take any other by its size, so that
+// allocate_within_limits can say what was refused.
+bool asks_first(AVCodecID codec) {
+    constexpr std::array kCodecs{AV_CODEC_ID_PNG,  AV_CODEC_ID_APNG, AV_CODEC_ID_MJPEG,
+                                 AV_CODEC_ID_WEBP, AV_CODEC_ID_BMP,  AV_CODEC_ID_GIF,
+                                 AV_CODEC_ID_TIFF};
+    return std::find(kCodecs.begin(), kCodecs.end(), codec) != kCodecs.end();
+}
+
 AvCodecPtr open_decoder(const AVStream& stream, const std::string& name, SizeCheck& check) {
     const AVCodec* codec = avcodec_find_decoder(stream.codecpar->codec_id);
     if (codec == nullptr) {
@@ -64,6 +73,7 @@ AvCodecPtr open_decoder(const AVStream& stream, const std::string& name, SizeChe
     decoder->thread_count = 1;
     decoder->opaque = &check;
     decoder->get_buffer2 = allocate_within_limits;
+    if (!asks_first(codec->id)) decoder->max_pixels = check.limits.pixels;
     // Half a picture is no picture; libav's other decoders see to that themselves.
     if (codec->id == AV_CODEC_ID_MJPEG) decoder->err_recognition |= AV_EF_EXPLODE;
     if (result >= 0) result = avcodec_open2(decoder.get(), codec, nullptr);

@@ -249,11 +249,10 @@ TEST_F(Pictures, StillFormats) {
         expect_created(misnamed, kPortraitCrop);
         EXPECT_LT(mean_difference(Pixels(canvas_), original, {0, 0, 640, 360}), 8.0) << name;
     }
-    const fs::path alpha =
-        made("p14_alpha.png", {"-i", portrait().string(), "-vf",
-                               "format=rgba,geq=r='r(X,Y)':g='g(X,Y)':b='b(X,Y)':"
-                               "a='if(between(X,200,440)*between(Y,30,350),255,0)'",
-                               "-frames:v", "1"});
+    const std::string transparent_sides(
+        "format=rgba,geq=r='r(X,Y)':g='g(X,Y)':b='b(X,Y)':a='255*between(X,200,440)'");
+    const fs::path alpha = made(
+        "p14_alpha.png", {"-i", portrait().string(), "-vf", transparent_sides, "-frames:v", "1"});
     expect_created(alpha, kPortraitCrop);
     const Pixels canvas(canvas_);
     EXPECT_EQ(canvas.at(10, 10), (std::array<int, 3>{255, 255, 255}));
