@@ -19,7 +19,6 @@ void refuse_missing_features(const RenderRequest& request) {
         throw Error(ErrorCode::bad_input,
                     what + " is not available in this version; see docs/roadmap.md");
     };
-    if (request.stride != 1) refuse(fmt::format("--stride {}", request.stride));
     if (request.kinematic_smoothing) refuse("--kinematic_smoothing");
     if (request.precision == "fp8") refuse("--precision fp8");
 }
@@ -66,6 +65,9 @@ void add_output_options(CLI::App& verb, RenderRequest& request) {
     verb.add_option("--export-motion", request.export_motion,
                     "Also write the motion curves: .csv (Live Link Face), .json or .npz")
         ->type_name("FILE");
+    verb.add_option("--cadence-plan,--cadence_plan", request.cadence_plan,
+                    "Also write which frames are keyframes and why: .json, and a picture, .svg")
+        ->type_name("FILE");
     verb.add_option("--report", request.report, "Write timings and memory of the run as JSON")
         ->type_name("FILE");
 }
@@ -109,8 +111,17 @@ void add_motion_options(CLI::App& verb, RenderRequest& request) {
     verb.add_option("--character", request.character,
                     "Avatar whose eyes, keypoints and scale the motion is made for [the avatar's]")
         ->type_name("AVATAR");
-    verb.add_option("--stride", request.stride, "Draw every frame (1); other strides come later")
+    verb.add_option(
+            "--stride", request.stride,
+            "Neural keyframe at least every N frames, 1 to 3; 0 = where the motion needs it")
+        ->check(CLI::Range(0, 3))
         ->type_name("N")
+        ->capture_default_str();
+    verb.add_option("--stride-mode,--stride_mode", request.stride_mode,
+                    "Frames in between: warp (blend features, decode) or frame (blend pictures, "
+                    "faster)")
+        ->check(CLI::IsMember({"warp", "frame"}))
+        ->type_name("MODE")
         ->capture_default_str();
     verb.add_flag("--kinematic_smoothing", request.kinematic_smoothing, "Comes later")->group("");
 }
@@ -140,6 +151,10 @@ RenderJob make_job(const RenderRequest& request) {
     job.crf = request.crf;
     job.preset = request.preset;
     job.export_motion = request.export_motion;
+    job.cadence_plan = request.cadence_plan;
+    job.session.cadence.stride = request.stride;
+    job.session.cadence.mode =
+        request.stride_mode == "frame" ? StrideMode::frame : StrideMode::warp;
     if (request.steps != 0) job.session.steps = request.steps;
     if (!request.seed.empty()) job.session.seed = parse_seed(request.seed);
     job.session.emotion = request.emotion;

@@ -31,6 +31,8 @@ struct RenderRequest {
     std::string export_motion;
     std::string report;
     int stride = 1;
+    std::string stride_mode = "warp";
+    std::string cadence_plan;
     bool kinematic_smoothing = false;
 };
 

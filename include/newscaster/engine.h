@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "newscaster/cadence.h"
 #include "newscaster/controls.h"
 #include "newscaster/error.h"
 #include "newscaster/export.h"
@@ -69,6 +70,7 @@ struct SessionOptions {
     std::optional<uint64_t> seed;  // default: the pack's
     std::string emotion;           // default: the pack's
     Controls controls;             // docs/controls.md
+    CadenceOptions cadence;        // which frames are keyframes; docs/cadence.md
     // Whose eyes, keypoints and scale the motion is made for; default: the avatar itself. Loaded by
     // the same engine.
     AvatarPtr character;
@@ -80,6 +82,9 @@ struct SessionCallbacks {
     std::function<bool(const VideoFramePtr& frame)> on_frame;
     // Motion vector of every frame in order, before it is drawn; from another thread. Optional.
     std::function<void(int64_t frame, std::span<const float> motion)> on_motion;
+    // The plan of every frame in order, before it is drawn; from the thread of on_motion, some
+    // frames later. Optional.
+    std::function<void(const CadenceFrame& frame)> on_cadence{};
 };
 
 // Time spent inside one stage; several threads may work in a stage at once.
@@ -96,8 +101,9 @@ struct StageStats {
 };
 
 struct SessionStats {
-    int64_t frames = 0;   // delivered
-    double wall_s = 0.0;  // since the session was opened
+    int64_t frames = 0;             // delivered
+    int64_t in_between_frames = 0;  // drawn from keyframes, the others by the neural renderer
+    double wall_s = 0.0;            // since the session was opened
     std::optional<double> time_to_first_frame_s;
     std::vector<StageStats> stages;  // in the order of the data
 };

@@ -60,6 +60,8 @@ typedef struct newscaster_engine_info {
     int64_t fps_den;
 } newscaster_engine_info;
 
+#define NEWSCASTER_STRIDE_ADAPTIVE (-1)
+
 typedef struct newscaster_session_options {
     int64_t steps;        /* diffusion steps; 0 = the pack's default */
     const uint64_t* seed; /* NULL = the pack's default */
@@ -68,6 +70,8 @@ typedef struct newscaster_session_options {
     const char* controls_json;
     /* Whose eyes, keypoints and scale the motion is made for; NULL = the avatar itself. */
     const newscaster_avatar* character;
+    int stride;            /* keyframe every n frames: 1 .. 3, NEWSCASTER_STRIDE_ADAPTIVE; 0 = 1 */
+    int stride_frame_mode; /* nonzero: frames in between from pictures instead of features */
 } newscaster_session_options;
 
 /* NV12, BT.709, limited range. The planes are valid during the callback only. */

@@ -18,6 +18,7 @@ struct RenderJob {
     double crf = 18.0;   // H.264 quality, 0 (lossless) .. 51
     std::string preset = "veryfast";      // libx264 preset
     std::filesystem::path export_motion;  // .csv, .json or .npz; empty = none
+    std::filesystem::path cadence_plan;   // .json, and a picture beside it (.svg); empty = none
     SessionOptions session;
     LogSink log;
 };

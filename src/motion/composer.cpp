@@ -21,7 +21,7 @@ double radians(double degrees) {
 }
 
 // (Rz Ry Rx)^T, to be applied to row vectors: x' = x R.
-Matrix rotation(double pitch_deg, double yaw_deg, double roll_deg) {
+Matrix matrix_of(double pitch_deg, double yaw_deg, double roll_deg) {
     const double cp = std::cos(radians(pitch_deg));
     const double sp = std::sin(radians(pitch_deg));
     const double cy = std::cos(radians(yaw_deg));
@@ -142,6 +142,30 @@ std::vector<float> Composer::source_keypoints(int64_t source) const {
     return driving_keypoints(row, source);
 }
 
+// Pitch, yaw and roll in degrees.
+std::array<double, 3> Composer::angles(const PosedRow& motion, int64_t source) const {
+    std::array<double, 3> angles{};
+    for (size_t i = 0; i < angles.size(); ++i) {
+        angles.at(i) = motion.angle(spec_, i);
+        if (spec_.composition) continue;
+        const SourcePose& pose = sources_.at(static_cast<size_t>(source));
+        angles.at(i) += angle_deg(spec_, kPoseKinds.at(i), pose.motion);
+    }
+    return angles;
+}
+
+Quaternion Composer::rotation(const PosedRow& motion, int64_t source) const {
+    const auto angles = this->angles(motion, source);
+    return quaternion_of(angles[0], angles[1], angles[2]);
+}
+
+std::vector<float> Composer::shape(std::span<const float> motion, int64_t source) const {
+    const std::vector<double> delta = expression(motion);
+    std::vector<float> shape = sources_.at(static_cast<size_t>(source)).canonical_keypoints;
+    for (size_t i = 0; i < shape.size(); ++i) shape[i] += static_cast<float>(delta[i]);
+    return shape;
+}
+
 std::vector<float> Composer::driving_keypoints(std::span<const float> motion,
                                                int64_t source) const {
     return driving_keypoints(PosedRow{.row = {motion.begin(), motion.end()}}, source);
@@ -153,19 +177,15 @@ std::vector<float> Composer::driving_keypoints(const PosedRow& motion, int64_t s
                                                     motion.row.size(), spec_.dims));
     }
     const SourcePose& pose = sources_.at(static_cast<size_t>(source));
-    std::array<double, 3> angles{};
-    for (size_t i = 0; i < angles.size(); ++i) angles.at(i) = motion.angle(spec_, i);
     double scale = 1.0 + scale_offset(spec_, motion.row);
     const auto t = translation(spec_, motion.row);
     std::array<double, 3> t_source{};
     if (!spec_.composition) {
-        for (size_t i = 0; i < angles.size(); ++i) {
-            angles.at(i) += angle_deg(spec_, kPoseKinds.at(i), pose.motion);
-        }
         scale *= 1.0 + scale_offset(spec_, pose.motion);
         t_source = translation(spec_, pose.motion);
     }
-    const Matrix r = rotation(angles[0], angles[1], angles[2]);
+    const auto angles = this->angles(motion, source);
+    const Matrix r = matrix_of(angles[0], angles[1], angles[2]);
     const std::vector<double> delta = expression(motion.row);
 
     std::vector<float> driving(keypoints_ * 3);

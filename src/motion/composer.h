@@ -2,12 +2,14 @@
 // vectors; docs/motion.md defines every symbol.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "core/stage_types.h"
 #include "motion/pose_angles.h"
+#include "motion/rotation.h"
 #include "pack/pack.h"
 
 namespace newscaster::motion {
@@ -37,12 +39,19 @@ class Composer {
     [[nodiscard]] std::vector<float> driving_keypoints(const PosedRow& motion,
                                                        int64_t source) const;
 
+    // The face without pose, scale and translation, [K*3]: canonical keypoints + expression.
+    [[nodiscard]] std::vector<float> shape(std::span<const float> motion, int64_t source) const;
+
+    // Rotation of the head in `motion` on source frame `source`, as the driving keypoints have it.
+    [[nodiscard]] Quaternion rotation(const PosedRow& motion, int64_t source) const;
+
     // Keypoints of a source frame at its own motion.
     [[nodiscard]] std::vector<float> source_keypoints(int64_t source) const;
 
     [[nodiscard]] const std::vector<SourcePose>& sources() const { return sources_; }
 
   private:
+    [[nodiscard]] std::array<double, 3> angles(const PosedRow& motion, int64_t source) const;
     [[nodiscard]] std::vector<double> expression(std::span<const float> motion) const;
 
     pack::MotionSpec spec_;

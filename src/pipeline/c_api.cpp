@@ -63,6 +63,12 @@ void require(const void* pointer, const char* name) {
     }
 }
 
+// Zero-filled options mean the defaults.
+int cadence_stride(int stride) {
+    if (stride == 0) return newscaster::CadenceOptions{}.stride;
+    return stride == NEWSCASTER_STRIDE_ADAPTIVE ? 0 : stride;
+}
+
 std::string text_or(const char* text, const char* fallback) {
     return text != nullptr ? text : fallback;
 }
@@ -132,6 +138,10 @@ newscaster_code newscaster_session_open(const newscaster_engine* engine,
             if (options->steps != 0) session_options.steps = options->steps;
             if (options->seed != nullptr) session_options.seed = *options->seed;
             session_options.emotion = text_or(options->emotion, "");
+            session_options.cadence.stride = cadence_stride(options->stride);
+            if (options->stride_frame_mode != 0) {
+                session_options.cadence.mode = newscaster::StrideMode::frame;
+            }
             if (options->controls_json != nullptr) {
                 session_options.controls =
                     newscaster::parse_controls(options->controls_json, "controls_json");

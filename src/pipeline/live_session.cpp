@@ -21,6 +21,9 @@ namespace {
 constexpr size_t kAudioQueueChunks = 16;  // chunks are one video frame long: 0.64 s at 25 fps
 constexpr int64_t kFramesAhead = 4;       // finished frames waiting for delivery, per worker
 
+// A keyframe is drawn ahead of the frames before it: it must fit in while they are drawn.
+static_assert(kFramesAhead >= motion::CadencePlanner::kLongestSegment);
+
 double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -46,6 +49,10 @@ class LiveSession::Analysis {
                   features_.silence_rows()),
           mixer_(session.engine_->pack, session.avatar_->composer().sources(),
                  mixer_options(session, options, controls_)) {
+        if (session.cadence_) {
+            cadence_.emplace(options.cadence, session.engine_->manifest(),
+                             session.avatar_->composer(), session.callbacks_.on_cadence);
+        }
         const auto& manifest = session.engine_->manifest();
         const auto& composition = manifest.motion.composition;
         const bool stitching =
@@ -59,6 +66,7 @@ class LiveSession::Analysis {
 
     // False when the session stops.
     bool add(const AudioChunk& chunk) {
+        if (cadence_) cadence_->hear(chunk.samples);
         return forward(
             timed(session_.features_meter_, [&] { return features_.push(chunk.samples); }));
     }
@@ -67,7 +75,8 @@ class LiveSession::Analysis {
         auto rest = timed(session_.features_meter_, [&] { return features_.finish(total_frames); });
         if (!forward(rest)) return false;
         if (!emit(timed(session_.motion_meter_, [&] { return motion_.finish(); }))) return false;
-        return draw(mixer_.finish());
+        if (!draw(mixer_.finish())) return false;
+        return !cadence_ || dispatch(cadence_->finish());
     }
 
   private:
@@ -139,7 +148,14 @@ class LiveSession::Analysis {
                 job.keypoints =
                     stitcher_->stitched(composer.source_keypoints(frame.source), job.keypoints);
             }
+            if (cadence_) return dispatch(cadence_->push(std::move(job), frame.motion));
             return session_.jobs_.push(std::move(job), session_.stop_.get_token());
+        });
+    }
+
+    bool dispatch(std::vector<RenderTask> tasks) {
+        return std::ranges::all_of(tasks, [&](RenderTask& task) {
+            return session_.cadence_->board().push(std::move(task), session_.stop_.get_token());
         });
     }
 
@@ -149,6 +165,7 @@ class LiveSession::Analysis {
     motion::MotionGenerator motion_;
     motion::MotionMixer mixer_;
     std::unique_ptr<motion::Stitcher> stitcher_;  // where the session stitches
+    std::optional<CadenceTrack> cadence_;
 };
 
 LiveSession::LiveSession(std::shared_ptr<const Engine::Impl> engine,
@@ -162,6 +179,7 @@ LiveSession::LiveSession(std::shared_ptr<const Engine::Impl> engine,
       motion_meter_("motion", opened_),
       warp_meter_("warp", opened_),
       decode_meter_("decode", opened_),
+      blend_meter_("blend", opened_),
       composite_meter_("composite", opened_),
       deliver_meter_("deliver", opened_),
       audio_(kAudioQueueChunks),
@@ -170,6 +188,13 @@ LiveSession::LiveSession(std::shared_ptr<const Engine::Impl> engine,
       pool_(avatar_->width(), avatar_->height(), engine_->info.fps) {
     if (!callbacks_.on_frame) {
         throw Error(ErrorCode::bad_input, "a session needs an on_frame callback");
+    }
+    if (options.cadence.stride != 1 || callbacks_.on_cadence) {
+        check_cadence(options.cadence);
+        cadence_ = std::make_unique<CadenceRenderer>(
+            *engine_, *avatar_, options.cadence.mode,
+            static_cast<size_t>(engine_->manifest().motion.window_frames),
+            CadenceRenderer::Meters{warp_meter_, decode_meter_, blend_meter_});
     }
     try {
         start_threads(std::make_unique<Analysis>(*this, options));
@@ -205,9 +230,27 @@ void LiveSession::analyse(Analysis& analysis) {
     finished_.finish(total);
     if (total > 0 && !analysis.end(total)) return;
     jobs_.close();
+    if (cadence_) cadence_->board().close();
+}
+
+bool LiveSession::finish_frame(const DrivingFrame& job, std::span<const float> crop) {
+    auto frame = timed(composite_meter_, [&] {
+        const auto& plan = avatar_->plan(job.source_frame);
+        auto slot = pool_.acquire(job.source_frame, plan.background());
+        plan.paste(crop, slot.y(), slot.stride(), slot.uv(), slot.stride());
+        return pool_.publish(std::move(slot), job.index);
+    });
+    return finished_.push(job.index, std::move(frame), stop_.get_token());
 }
 
 void LiveSession::render() {
+    if (cadence_) {
+        cadence_->work(stop_.get_token(),
+                       [this](const DrivingFrame& job, std::span<const float> crop) {
+                           return finish_frame(job, crop);
+                       });
+        return;
+    }
     const auto& manifest = engine_->manifest();
     auto& device = *engine_->device;
     const auto stream = device.make_stream();
@@ -219,13 +262,7 @@ void LiveSession::render() {
     while (const auto job = jobs_.pop(stop)) {
         timed(warp_meter_, [&] { warp.run(*job, *stream); });
         const auto crop = timed(decode_meter_, [&] { return decoder.run(*job, *stream); });
-        auto frame = timed(composite_meter_, [&] {
-            const auto& plan = avatar_->plan(job->source_frame);
-            auto slot = pool_.acquire(job->source_frame, plan.background());
-            plan.paste(crop, slot.y(), slot.stride(), slot.uv(), slot.stride());
-            return pool_.publish(std::move(slot), job->index);
-        });
-        if (!finished_.push(job->index, std::move(frame), stop)) return;
+        if (!finish_frame(*job, crop)) return;
     }
 }
 
@@ -316,11 +353,13 @@ SessionStats LiveSession::stats() const {
     {
         const std::lock_guard lock(progress_mutex_);
         stats.frames = delivered_;
+        if (cadence_) stats.in_between_frames = cadence_->in_between();
         stats.time_to_first_frame_s = first_frame_s_;
         stats.wall_s = finished_s_.value_or(seconds_since(opened_));
     }
     for (const auto* meter : {&features_meter_, &motion_meter_, &warp_meter_, &decode_meter_,
-                              &composite_meter_, &deliver_meter_}) {
+                              &blend_meter_, &composite_meter_, &deliver_meter_}) {
+        if (meter == &blend_meter_ && !cadence_) continue;
         stats.stages.push_back(meter->stats());
     }
     return stats;

@@ -2,8 +2,9 @@
 // out.
 //
 // Threads: one analysis thread (features, motion, keypoints), `frames_in_flight` render workers
-// (each draws a whole frame: warp, decode, paste), one delivery thread. Bounded queues between them
-// hold back whoever is ahead; the first error stops all.
+// (each draws a whole frame: warp, decode, paste; with a cadence some frames from others), one
+// delivery thread. Bounded queues between them hold back whoever is ahead; the first error stops
+// all.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,8 @@
 #include "core/bounded_queue.h"
 #include "core/stage_types.h"
 #include "newscaster/engine.h"
+#include "pipeline/cadence_renderer.h"
+#include "pipeline/cadence_track.h"
 #include "pipeline/engine_impl.h"
 #include "pipeline/frame_pool.h"
 #include "pipeline/loaded_avatar.h"
@@ -48,6 +51,8 @@ class LiveSession final : public Session {
 
     void analyse(Analysis& analysis);
     void render();
+    // Pastes and hands over; false when the session stops.
+    bool finish_frame(const DrivingFrame& job, std::span<const float> crop);
     void deliver();
     void start_threads(std::unique_ptr<Analysis> analysis);
     // Runs `body` as the stage `name`: the first exception of any stage is kept and stops all.
@@ -69,6 +74,7 @@ class LiveSession final : public Session {
     StageMeter motion_meter_;
     StageMeter warp_meter_;
     StageMeter decode_meter_;
+    StageMeter blend_meter_;  // frames in between
     StageMeter composite_meter_;
     StageMeter deliver_meter_;
     mutable std::mutex progress_mutex_;
@@ -80,6 +86,7 @@ class LiveSession final : public Session {
     bool closed_ = false;
     BoundedQueue<AudioChunk> audio_;
     BoundedQueue<DrivingFrame> jobs_;
+    std::unique_ptr<CadenceRenderer> cadence_;  // takes the place of jobs_ where there is a cadence
     OrderedQueue<VideoFramePtr> finished_;
     FramePool pool_;
     std::vector<std::jthread> threads_;  // last: joined before anything above goes

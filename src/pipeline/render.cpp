@@ -9,6 +9,7 @@
 
 #include "encode/video_writer.h"
 #include "media/audio_source.h"
+#include "motion/cadence_export.h"
 #include "motion/control_track.h"
 #include "motion/diffusion_schedule.h"
 #include "motion/motion_export.h"
@@ -144,6 +145,10 @@ class Rendering {
             exporter_ =
                 motion::MotionExporter::open(job.export_motion, pipeline::manifest_of(*avatar));
         }
+        if (!job.cadence_plan.empty()) {
+            plan_ = std::make_unique<motion::CadenceExporter>(job.cadence_plan, job.session.cadence,
+                                                              engine.info().fps);
+        }
     }
 
     RenderReport run(const std::function<bool(const RenderProgress&)>& progress) {
@@ -161,6 +166,9 @@ class Rendering {
                 exporter_->write(frame, motion);
             };
         }
+        if (plan_) {
+            callbacks.on_cadence = [&](const CadenceFrame& frame) { plan_->write(frame); };
+        }
         const auto session = engine_.open_session(avatar_, job_.session, std::move(callbacks));
         feed(*session);
         session->wait();
@@ -170,6 +178,7 @@ class Rendering {
             writer_->finish();
         });
         if (exporter_) exporter_->finish();
+        if (plan_) plan_->finish();
         return report(session->stats());
     }
 
@@ -249,6 +258,7 @@ class Rendering {
     std::unique_ptr<encode::VideoWriter> writer_;
     std::unique_ptr<SoundLane> lane_;
     std::unique_ptr<motion::MotionExporter> exporter_;
+    std::unique_ptr<motion::CadenceExporter> plan_;
     int64_t samples_ = 0;  // analysis samples fed
     double first_frame_s_ = 0.0;
 };
@@ -277,6 +287,11 @@ void check_job(const RenderJob& job, const fs::path& pack_folder) {
     in_stage("encode", [&] { encode::check_output(container, job.output); });
     if (!job.export_motion.empty()) {
         (void)motion::MotionExporter::open(job.export_motion, manifest);
+    }
+    check_cadence(job.session.cadence);
+    if (!job.cadence_plan.empty()) {
+        const motion::CadenceExporter writable(job.cadence_plan, job.session.cadence,
+                                               manifest.frame_rate);
     }
 }
 

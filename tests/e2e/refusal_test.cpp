@@ -103,7 +103,9 @@ TEST_F(Refusals, Audio) {
 TEST_F(Refusals, Options) {
     const std::string audio = speech().string();
     for (const Refusal& refusal : std::vector<Refusal>{
-             {"stride", {audio, "--stride", "2"}, 2, "--stride 2"},
+             {"stride", {audio, "--stride", "4"}, 2, "--stride"},
+             {"stride mode", {audio, "--stride-mode", "cube"}, 2, "--stride-mode"},
+             {"cadence plan", {audio, "--cadence-plan", "plan.txt"}, 2, "plan.txt"},
              {"smoothing", {audio, "--kinematic_smoothing"}, 2, "--kinematic_smoothing"},
              {"fp8", {audio, "--precision", "fp8"}, 2, "fp8"},
              {"precision", {audio, "--precision", "f17"}, 2, "f17"},
