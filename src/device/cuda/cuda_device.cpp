@@ -3,10 +3,12 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include <mutex>
 #include <thread>
 
 #include "core/file.h"
 #include "device/cuda/cuda_graph.h"
+#include "device/cuda/cuda_roi_paster.h"
 #include "device/cuda/fusion.h"
 #include "device/cuda/onnx_reader.h"
 #include "device/graph_cache.h"
@@ -22,6 +24,22 @@ constexpr int kOldestCapability = 75;
 std::string version_text(int version) {
     return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
+
+constexpr int kBatch = 8;  // fills the GPU; larger batches gain little and delay the first frame
+
+class CudaEvent final : public Event {
+  public:
+    CudaEvent() {
+        cudaEvent_t event = nullptr;
+        check(cudaEventCreate(&event), "creating an event");
+        event_ = Owned<cudaEvent_t, cudaEventDestroy>(event);
+    }
+    void synchronize() override { check(cudaEventSynchronize(event_.get()), "waiting"); }
+    [[nodiscard]] cudaEvent_t get() const { return event_.get(); }
+
+  private:
+    Owned<cudaEvent_t, cudaEventDestroy> event_;
+};
 
 class CudaDevice final : public Device {
   public:
@@ -51,6 +69,7 @@ class CudaDevice final : public Device {
                                     version_text(driver), cudnnGetVersion());
         info_.precisions = {Precision::f16, Precision::f32};
         info_.cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+        info_.batch = kBatch;
         info_.memory_bytes = free_bytes;
         libraries_ = std::make_shared<Libraries>();
     }
@@ -66,23 +85,64 @@ class CudaDevice final : public Device {
     }
 
     void copy(Buffer& source, Buffer& target, Stream& stream) override {
+        if (source.bytes() != target.bytes()) {
+            throw Error(ErrorCode::runtime,
+                        fmt::format("copy '{}' to '{}': found {} and {} bytes, wanted equal sizes",
+                                    source.info().name, target.info().name, source.bytes(),
+                                    target.bytes()));
+        }
+        copy_range(source, 0, target, 0, source.bytes(), stream);
+    }
+
+    void copy_range(Buffer& source, size_t source_offset, Buffer& target, size_t target_offset,
+                    size_t bytes, Stream& stream) override {
         auto* from = dynamic_cast<CudaBuffer*>(&source);
         auto* to = dynamic_cast<CudaBuffer*>(&target);
-        auto* queue = dynamic_cast<CudaStream*>(&stream);
-        if (from == nullptr || to == nullptr || queue == nullptr) {
+        if (from == nullptr || to == nullptr) {
             throw Error(ErrorCode::runtime,
-                        "copy: found another device's buffer or stream, wanted cuda ones");
+                        "copy: found another device's buffer, wanted cuda ones");
         }
-        if (from->bytes() != to->bytes()) {
-            throw Error(
-                ErrorCode::runtime,
-                fmt::format("copy '{}' to '{}': found {} and {} bytes, wanted equal sizes",
-                            from->info().name, to->info().name, from->bytes(), to->bytes()));
-        }
+        require_range(source, source_offset, bytes);
+        require_range(target, target_offset, bytes);
         const DeviceScope scope(ordinal_);
-        check(cudaMemcpyAsync(to->address(), from->address(), from->bytes(), cudaMemcpyDefault,
-                              queue->get()),
+        check(cudaMemcpyAsync(to->address() + target_offset, from->address() + source_offset, bytes,
+                              cudaMemcpyDefault, ours(stream).get()),
               "copying");
+    }
+
+    [[nodiscard]] std::unique_ptr<Event> make_event() override {
+        const DeviceScope scope(ordinal_);
+        return std::make_unique<CudaEvent>();
+    }
+
+    void record(Event& event, Stream& stream) override {
+        const DeviceScope scope(ordinal_);
+        check(cudaEventRecord(ours(event).get(), ours(stream).get()), "recording an event");
+    }
+
+    void wait(Stream& stream, Event& event) override {
+        const DeviceScope scope(ordinal_);
+        check(cudaStreamWaitEvent(ours(stream).get(), ours(event).get(), 0),
+              "waiting for an event");
+    }
+
+    [[nodiscard]] double elapsed_ms(Event& from, Event& to) override {
+        const DeviceScope scope(ordinal_);
+        float elapsed = 0.0F;
+        check(cudaEventElapsedTime(&elapsed, ours(from).get(), ours(to).get()), "reading a time");
+        return elapsed;
+    }
+
+    [[nodiscard]] std::unique_ptr<RoiPaster> make_roi_paster(const RoiTables& tables) override {
+        const DeviceScope scope(ordinal_);
+        {
+            const std::scoped_lock lock(paste_mutex_);
+            if (paste_kernel_ == nullptr) {
+                paste_kernel_ = std::make_shared<const RoiPasteKernel>(
+                    machine_code(roi_paste_program(), "paste-back"));
+            }
+        }
+        return std::make_unique<CudaRoiPaster>(ordinal_, paste_kernel_, tables);
     }
 
     [[nodiscard]] GraphSignature inspect(const std::filesystem::path& onnx_file) override {
@@ -103,7 +163,7 @@ class CudaDevice final : public Device {
             build_graph(read_onnx(onnx_file), onnx_file.string(), options.input_shapes);
         Plan plan = make_plan(graph, options.precision);
         const DeviceScope scope(ordinal_);
-        const auto code = machine_code(plan);
+        const auto code = machine_code(kernel_program(plan), onnx_file.string());
         auto executable = std::make_shared<Executable>(ordinal_, libraries_, std::move(plan), code);
         log_(LogLevel::debug,
              "{}: {} steps, weights {} bytes, scratch {} bytes, workspace {} bytes",
@@ -113,13 +173,30 @@ class CudaDevice final : public Device {
     }
 
   private:
-    [[nodiscard]] std::vector<std::byte> machine_code(const Plan& plan) const {
+    // A default-constructed Event would be another provider's.
+    static CudaEvent& ours(Event& event) {
+        auto* found = dynamic_cast<CudaEvent*>(&event);
+        if (found == nullptr) {
+            throw Error(ErrorCode::runtime, "found another device's event, wanted a cuda one");
+        }
+        return *found;
+    }
+    static CudaStream& ours(Stream& stream) {
+        auto* found = dynamic_cast<CudaStream*>(&stream);
+        if (found == nullptr) {
+            throw Error(ErrorCode::runtime, "found another device's stream, wanted a cuda one");
+        }
+        return *found;
+    }
+
+    [[nodiscard]] std::vector<std::byte> machine_code(const std::string& source,
+                                                      const std::string& origin) const {
         const nlohmann::json description{{"provider", "cuda"},
                                          {"runtime", info_.runtime},
                                          {"capability", capability_},
-                                         {"kernels", sha256_hex(kernel_program(plan))}};
+                                         {"kernels", sha256_hex(source)}};
         if (auto found = cache_.find(description)) return std::move(*found);
-        auto code = compile_kernels(plan, capability_);
+        auto code = compile_source(source, origin, capability_);
         cache_.store(description, code);
         return code;
     }
@@ -130,6 +207,8 @@ class CudaDevice final : public Device {
     DeviceInfo info_;
     int capability_ = 0;
     std::shared_ptr<Libraries> libraries_;
+    std::mutex paste_mutex_;
+    std::shared_ptr<const RoiPasteKernel> paste_kernel_;  // compiled when first asked for
 };
 
 }  // namespace
@@ -144,11 +223,24 @@ int cuda_device_count() {
     return count;
 }
 
+namespace {
+
+// Why there is no GPU, in the driver's words.
+std::string reason_of_none() {
+    int count = 0;
+    const cudaError_t status = cudaGetDeviceCount(&count);
+    static_cast<void>(cudaGetLastError());
+    return fmt::format("cuda: found no NVIDIA GPU with a driver ({})",
+                       status == cudaSuccess ? "no device" : cudaGetErrorString(status));
+}
+
+}  // namespace
+
 std::unique_ptr<Device> open_cuda_device(const DeviceOptions& options) {
     const int count = cuda_device_count();
     if (options.ordinal < 0 || options.ordinal >= count) {
         throw Error(ErrorCode::device_unavailable,
-                    count == 0 ? std::string("cuda: found no NVIDIA GPU with a driver")
+                    count == 0 ? reason_of_none()
                                : fmt::format("cuda: found device {}, wanted 0 to {}",
                                              options.ordinal, count - 1));
     }

@@ -21,8 +21,8 @@ size_t aligned(size_t bytes) {
 // Convolutions with the same key run the same cuDNN plan.
 std::string form_of(const ConvStep& step, const Storage& x, const Storage& y) {
     const Window& w = step.window;
-    return fmt::format("{} {} {} {} {} {} {} {} {} {}", x.extents, y.extents, w.kernel, w.stride,
-                       w.dilation, w.pad_begin, w.pad_end, step.has_bias,
+    return fmt::format("{} {} {} {} {} {} {} {} {} {} {}", name_of(y.dtype), x.extents, y.extents,
+                       w.kernel, w.stride, w.dilation, w.pad_begin, w.pad_end, step.has_bias,
                        static_cast<int>(step.activation), step.slope);
 }
 
@@ -98,6 +98,12 @@ void Executable::choose_library_kernels() {
 
 void Executable::enqueue(std::byte* arena, std::byte* workspace,
                          const std::map<int, std::byte*>& ports, cudaStream_t stream) const {
+    for (size_t i = 0; i < plan_.steps.size(); ++i)
+        enqueue_step(i, arena, workspace, ports, stream);
+}
+
+void Executable::enqueue_step(size_t index, std::byte* arena, std::byte* workspace,
+                              const std::map<int, std::byte*>& ports, cudaStream_t stream) const {
     const auto address = [&](int value) -> std::byte* {
         switch (plan_.storage[value].place) {
             case Place::arena:
@@ -113,27 +119,49 @@ void Executable::enqueue(std::byte* arena, std::byte* workspace,
                                         plan_.graph.values[value].name));
         }
     };
-    for (size_t i = 0; i < plan_.steps.size(); ++i) {
-        const Step& step = plan_.steps[i];
-        std::vector<std::byte*> pointers;
-        for (const int read : step.reads) pointers.push_back(address(read));
-        pointers.push_back(address(step.writes));
-        if (const auto* kernel = std::get_if<KernelStep>(&step.work)) {
-            std::vector<void*> arguments;
-            for (auto& pointer : pointers) arguments.push_back(static_cast<void*>(&pointer));
-            check(cudaLaunchKernel(reinterpret_cast<const void*>(kernels_.kernel(kernel->name)),
-                                   dim3(kernel->blocks), dim3(kernel->threads), arguments.data(), 0,
-                                   stream),
-                  step.label.c_str());
-        } else if (const auto* conv = std::get_if<ConvStep>(&step.work)) {
-            convs_.at(i)->enqueue(libraries_->cudnn, pointers[0], pointers[1],
+    const Step& step = plan_.steps[index];
+    std::vector<std::byte*> pointers;
+    for (const int read : step.reads) pointers.push_back(address(read));
+    pointers.push_back(address(step.writes));
+    if (const auto* kernel = std::get_if<KernelStep>(&step.work)) {
+        std::vector<void*> arguments;
+        for (auto& pointer : pointers) arguments.push_back(static_cast<void*>(&pointer));
+        check(cudaLaunchKernel(reinterpret_cast<const void*>(kernels_.kernel(kernel->name)),
+                               dim3(kernel->blocks), dim3(kernel->threads), arguments.data(), 0,
+                               stream),
+              step.label.c_str());
+    } else if (const auto* conv = std::get_if<ConvStep>(&step.work)) {
+        convs_.at(index)->enqueue(libraries_->cudnn, pointers[0], pointers[1],
                                   conv->has_bias ? pointers[2] : nullptr, pointers.back(),
                                   workspace, stream);
-        } else {
-            gemms_.at(i).enqueue(libraries_->cublas, pointers[0], pointers[1], pointers.back(),
+    } else {
+        gemms_.at(index).enqueue(libraries_->cublas, pointers[0], pointers[1], pointers.back(),
                                  workspace, stream);
-        }
     }
+}
+
+std::vector<float> Executable::profile(std::byte* arena, std::byte* workspace,
+                                       const std::map<int, std::byte*>& ports, cudaStream_t stream,
+                                       int repeats) const {
+    std::vector<float> medians;
+    const OwnedEvent start = make_event();
+    const OwnedEvent end = make_event();
+    for (size_t i = 0; i < plan_.steps.size(); ++i) {
+        enqueue_step(i, arena, workspace, ports, stream);
+        std::vector<float> times;
+        for (int repeat = 0; repeat < repeats; ++repeat) {
+            check(cudaEventRecord(start.get(), stream), "timing");
+            enqueue_step(i, arena, workspace, ports, stream);
+            check(cudaEventRecord(end.get(), stream), "timing");
+            check(cudaEventSynchronize(end.get()), "timing");
+            float elapsed_ms = 0.0F;
+            check(cudaEventElapsedTime(&elapsed_ms, start.get(), end.get()), "timing");
+            times.push_back(elapsed_ms);
+        }
+        std::ranges::sort(times);
+        medians.push_back(times[times.size() / 2]);
+    }
+    return medians;
 }
 
 }  // namespace newscaster::device::cuda

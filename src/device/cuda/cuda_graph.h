@@ -39,9 +39,15 @@ class Executable {
     // Enqueues every step. ports: device addresses of inputs and outputs by value index.
     void enqueue(std::byte* arena, std::byte* workspace, const std::map<int, std::byte*>& ports,
                  cudaStream_t stream) const;
+    // Milliseconds of each step alone, the median of `repeats` runs after one to warm up.
+    [[nodiscard]] std::vector<float> profile(std::byte* arena, std::byte* workspace,
+                                             const std::map<int, std::byte*>& ports,
+                                             cudaStream_t stream, int repeats) const;
     [[nodiscard]] std::mutex& library_mutex() const { return libraries_->mutex; }
 
   private:
+    void enqueue_step(size_t index, std::byte* arena, std::byte* workspace,
+                      const std::map<int, std::byte*>& ports, cudaStream_t stream) const;
     void upload_constants();
     void choose_library_kernels();
 

@@ -105,11 +105,39 @@ TEST_P(CudaOps, AgreesWithTheReference) {
     }
 }
 
+// Scale and shift of a SPADE layer: two convolutions of one input that become one.
+TEST_F(CudaOps, SiblingConvolutionsAgreeWithTheReference) {
+    NEWSCASTER_NEEDS_GPU();
+    std::mt19937 random(5);
+    OnnxBuilder builder(18);
+    std::map<std::string, Tensor> inputs;
+    for (const auto* name : {"x", "style"}) {
+        const Shape shape{2, name == std::string("x") ? 24 : 16, 20, 20};
+        inputs.emplace(name, test::random_tensor(shape, random, -1.0F, 1.0F));
+        builder.input(name, shape);
+    }
+    for (const std::string name : {"gamma", "beta"}) {
+        const auto weights = test::random_tensor({24, 16, 3, 3}, random, -0.3F, 0.3F);
+        const auto values = weights.as<float>();
+        builder.constant<float>(name + "_w", {24, 16, 3, 3}, {values.begin(), values.end()});
+        builder.node("Conv", {"style", name + "_w"}, {name}, {{"pads", Ints(4, 1)}});
+    }
+    builder.node("Mul", {"x", "gamma"}, {"scaled"}).node("Add", {"scaled", "beta"}, {"y"});
+    const TempFolder folder;
+    const auto file = builder.output("y", {}).save(folder.path() / "siblings.onnx");
+    const auto wanted = reference(build_graph(read_onnx(file), "siblings.onnx", {}), inputs);
+    const auto loaded = device_->load(
+        file, "", {.precision = Precision::f16, .concurrency = 1, .input_shapes = {}});
+    const Tensor found = test::run_graph(*device_, *loaded, inputs).at("y").to_f32();
+    ASSERT_EQ(static_cast<size_t>(found.size()), wanted.size());
+    EXPECT_LE(test::difference(found.as<float>(), wanted).relative, 3e-3);
+}
+
 std::vector<OpCase> elementwise_cases() {
     std::vector<OpCase> cases;
     for (const auto* op :
          {"Neg", "Abs", "Exp", "Sin", "Cos", "Erf", "Sigmoid", "Tanh", "Relu", "LeakyRelu",
-          "Softplus", "Elu", "Floor", "Ceil", "Round", "Identity", "HardSigmoid"}) {
+          "Softplus", "Mish", "Elu", "Floor", "Ceil", "Round", "Identity", "HardSigmoid"}) {
         cases.push_back({op, op, {{3, 37}}, {}, {}, -3.0F, 3.0F});
     }
     for (const auto* op : {"Sqrt", "Log", "Reciprocal"})
@@ -237,6 +265,24 @@ std::vector<OpCase> network_cases() {
          1,
          true},
         {"ConvVaryingWeights", "Conv", {{1, 4, 9, 9}, {8, 4, 3, 3}}, {}},
+        {"WideConv3d",
+         "Conv",
+         {{1, 16, 3, 16, 16}, {22, 16, 7, 7, 7}, {22}},
+         {{"pads", Ints(6, 3)}},
+         {},
+         -0.1F,
+         0.1F,
+         true,
+         "Tanh"},
+        {"ConvFewOutputs",
+         "Conv",
+         {{2, 64, 24, 20}, {1, 64, 7, 7}, {1}},
+         {{"pads", Ints(4, 3)}},
+         {},
+         -0.2F,
+         0.2F,
+         true,
+         "Sigmoid"},
         {"MatMul", "MatMul", {{2, 20, 16}, {2, 16, 24}}, {}},
         {"MatMulWeights", "MatMul", {{3, 20, 59}, {59, 33}}, {}, {}, -1, 1, true},
         {"MatMulBroadcast", "MatMul", {{2, 3, 5, 8}, {3, 8, 4}}, {}},
@@ -269,9 +315,11 @@ std::vector<OpCase> network_cases() {
         {"ReduceL2", "ReduceL2", {{3, 90}}, {}, {{-1}}},
         {"Softmax", "Softmax", {{3, 4, 80}}, {{"axis", int64_t{-1}}}, {}, -8, 8},
         {"SoftmaxInner", "Softmax", {{2, 22, 6, 7}}, {{"axis", int64_t{1}}}, {}, -8, 8},
+        {"SoftmaxManyShort", "Softmax", {{8, 22, 64, 66}}, {{"axis", int64_t{1}}}, {}, -8, 8},
         {"SoftmaxLong", "Softmax", {{2, 20000}}, {{"axis", int64_t{-1}}}, {}, -8, 8},
         {"LayerNorm", "LayerNormalization", {{4, 10, 192}, {192}, {192}}, {}},
         {"InstanceNorm", "InstanceNormalization", {{2, 6, 20, 20}, {6}, {6}}, {}},
+        {"InstanceNormWide", "InstanceNormalization", {{2, 24, 64, 66}, {24}, {24}}, {}},
         {"InstanceNormLong", "InstanceNormalization", {{1, 3, 8, 40, 40}, {3}, {3}}, {}},
         {"BatchNorm", "BatchNormalization", {{2, 5, 7}, {5}, {5}, {5}, {5}}, {}, {}, 0.5F, 2.0F},
         {"GlobalAveragePool", "GlobalAveragePool", {{2, 7, 12, 12}}, {}},

@@ -136,6 +136,14 @@ void CudaSession::run(Stream& stream) {
     check(cudaGraphLaunch(replay_.get(), target->get()), executable_->plan().graph.origin.c_str());
 }
 
+std::vector<float> CudaSession::profile(int repeats) {
+    const DeviceScope scope(executable_->ordinal());
+    std::map<int, std::byte*> ports;
+    for (const auto& [value, buffer] : bound_) ports[value] = buffer->address();
+    const std::scoped_lock lock(executable_->library_mutex());
+    return executable_->profile(arena_.data(), workspace_.data(), ports, recording_.get(), repeats);
+}
+
 std::unique_ptr<Session> CudaGraph::make_session() {
     return std::make_unique<CudaSession>(executable_);
 }

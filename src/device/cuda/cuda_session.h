@@ -18,6 +18,9 @@ class CudaSession final : public Session {
     void bind(const std::string& tensor, BufferPtr buffer) override;
     [[nodiscard]] BufferPtr buffer(const std::string& tensor) override;
     void run(Stream& stream) override;
+    // Milliseconds of each step of the plan, run one by one. Every port in device memory.
+    [[nodiscard]] std::vector<float> profile(int repeats);
+    [[nodiscard]] const Plan& plan() const { return executable_->plan(); }
 
   private:
     [[nodiscard]] int port(const std::string& tensor) const;

@@ -30,6 +30,12 @@ OwnedStream make_cuda_stream() {
     return OwnedStream(stream);
 }
 
+OwnedEvent make_event() {
+    cudaEvent_t event = nullptr;
+    check(cudaEventCreate(&event), "creating an event");
+    return OwnedEvent(event);
+}
+
 DeviceMemory::DeviceMemory(size_t bytes) : bytes_(bytes) {
     if (bytes == 0) return;
     void* memory = nullptr;

@@ -54,7 +54,10 @@ using OwnedGraph = Owned<cudaGraph_t, cudaGraphDestroy>;
 using OwnedGraphExec = Owned<cudaGraphExec_t, cudaGraphExecDestroy>;
 using OwnedLibrary = Owned<cudaLibrary_t, cudaLibraryUnload>;
 
+using OwnedEvent = Owned<cudaEvent_t, cudaEventDestroy>;
+
 [[nodiscard]] OwnedStream make_cuda_stream();
+[[nodiscard]] OwnedEvent make_event();
 
 // Zero-filled device memory; 0 bytes is allowed.
 class DeviceMemory {

@@ -16,7 +16,7 @@ namespace {
 namespace fe = cudnn_frontend;
 using Extents = std::vector<int64_t>;
 
-constexpr int64_t kPlansTried = 5;
+constexpr int64_t kPlansTried = 6;
 constexpr int kTimedRuns = 5;
 constexpr int64_t kWorkspaceLimit = int64_t{256} << 20U;
 
@@ -70,13 +70,6 @@ std::shared_ptr<fe::graph::Tensor_attributes> tensor(fe::graph::Graph& graph, Ui
                             .set_data_type(type));
 }
 
-using Event = Owned<cudaEvent_t, cudaEventDestroy>;
-Event make_event() {
-    cudaEvent_t event = nullptr;
-    check(cudaEventCreate(&event), "creating an event");
-    return Event(event);
-}
-
 }  // namespace
 
 CudnnHandle::CudnnHandle() {
@@ -92,7 +85,8 @@ struct ConvPlan::State {
     size_t workspace = 0;
     bool has_bias = false;
 
-    void build(const ConvStep& step, const Extents& x_extents, const Extents& y_extents);
+    void build(const ConvStep& step, const Extents& x_extents, const Extents& y_extents,
+               DType result);
     void tune(const CudnnHandle& handle, const Storage& x, const Storage& y, size_t weight_bytes,
               size_t bias_bytes);
     [[nodiscard]] float time(const CudnnHandle& handle, int64_t index,
@@ -101,7 +95,7 @@ struct ConvPlan::State {
 };
 
 void ConvPlan::State::build(const ConvStep& step, const Extents& x_extents,
-                            const Extents& y_extents) {
+                            const Extents& y_extents, DType result_type) {
     graph.set_io_data_type(fe::DataType_t::HALF)
         .set_intermediate_data_type(fe::DataType_t::FLOAT)
         .set_compute_data_type(fe::DataType_t::FLOAT);
@@ -134,14 +128,14 @@ void ConvPlan::State::build(const ConvStep& step, const Extents& x_extents,
         .set_uid(kY)
         .set_dim(y_extents)
         .set_stride(channels_last_strides(y_extents))
-        .set_data_type(fe::DataType_t::HALF);
+        .set_data_type(result_type == DType::f32 ? fe::DataType_t::FLOAT : fe::DataType_t::HALF);
 }
 
 float ConvPlan::State::time(const CudnnHandle& handle, int64_t index,
                             std::unordered_map<int64_t, void*>& pack, void* memory,
                             cudaStream_t stream) {
-    const Event start = make_event();
-    const Event end = make_event();
+    const OwnedEvent start = make_event();
+    const OwnedEvent end = make_event();
     for (int i = 0; i <= kTimedRuns; ++i) {
         if (i == 1) check(cudaEventRecord(start.get(), stream), "timing");
         if (!graph.execute_plan_at_index(handle.get(), pack, memory, index).is_good()) {
@@ -196,7 +190,7 @@ ConvPlan::ConvPlan(const CudnnHandle& handle, const ConvStep& step, const Storag
     s.has_bias = step.has_bias;
     const Extents x_extents = extents_of(x);
     const Extents y_extents = extents_of(y);
-    s.build(step, x_extents, y_extents);
+    s.build(step, x_extents, y_extents, y.dtype);
     check_frontend(s.graph.validate(), label);
     check_frontend(s.graph.build_operation_graph(handle.get()), label);
     check_frontend(s.graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}),

@@ -43,6 +43,7 @@ const std::map<std::string, const char*, std::less<>>& unary_table() {
         {"LeakyRelu", "nc_leaky({0}, {1})"},
         {"Elu", "nc_elu({0}, {1})"},
         {"Softplus", "nc_softplus({0})"},
+        {"Mish", "nc_mish({0})"},
         {"Floor", "floorf({0})"},
         {"Ceil", "ceilf({0})"},
         {"Round", "rintf({0})"},
@@ -110,6 +111,7 @@ std::string Emitter::fresh(std::string_view prefix) {
 std::string Emitter::define(std::string_view type, const std::string& expression) {
     const std::string name = fresh(type == "int" ? "i" : "t");
     body_ += fmt::format("const {} {} = {};\n", type, name, expression);
+    if (varies(expression)) varying_.insert(name);
     return name;
 }
 
@@ -118,16 +120,82 @@ std::string Emitter::name_int(const std::string& expression) {
     const std::string key = "int:" + expression;
     const auto found = cache_.find(key);
     if (found != cache_.end()) return found->second;
-    return cache_[key] = define("int", expression);
+    const std::string name = define("int", expression);
+    if (lanes_) {
+        // "7 + i3" and "i3 - 7", as slices, splits and concatenations write them.
+        const auto& index = lanes_->index;
+        const std::string ahead = expression.substr(0, expression.find(' '));
+        const std::string behind = expression.substr(expression.rfind(' ') + 1);
+        if (is_literal(ahead) && expression == ahead + " + " + index) {
+            shifts_[name] = std::stoll(ahead);
+        } else if (is_literal(behind) && expression == index + " - " + behind) {
+            shifts_[name] = -std::stoll(behind);
+        }
+    }
+    return cache_[key] = name;
+}
+
+bool Emitter::varies(const std::string& expression) const {
+    if (!lanes_) return false;
+    for (size_t at = 0; at < expression.size();) {
+        size_t end = at;
+        while (end < expression.size() && is_name(expression.substr(end, 1))) ++end;
+        if (end > at) {
+            const std::string word = expression.substr(at, end - at);
+            if (word == lanes_->lane || varying_.contains(word)) return true;
+        }
+        at = std::max(end, at + 1);
+    }
+    return false;
+}
+
+std::string Emitter::begin_lanes(const std::string& base, const std::string& lane, int64_t width) {
+    lanes_ = Lanes{base, lane, "", width};
+    const std::string index = name_int(fmt::format("{} + {}", base, lane));
+    lanes_->index = index;
+    shifts_[index] = 0;
+    return index;
+}
+
+// One wide load for all lanes. Every lane writes the same load, of which the compiler keeps one;
+// inside a loop it could not.
+std::string Emitter::load_together(int value, const Indices& at) {
+    const Storage& storage = plan_.storage[value];
+    if (!lanes_ || at.empty() || std::ranges::find(loops_, true) != loops_.end()) return "";
+    if (storage.dtype != DType::f16 && storage.dtype != DType::f32) return "";
+    const auto inner = static_cast<size_t>(storage.order.back());
+    const auto shift = shifts_.find(at[inner]);
+    if (shift == shifts_.end() || shift->second % lanes_->width != 0 ||
+        storage.extents.back() % lanes_->width != 0) {
+        return "";
+    }
+    Indices first = at;
+    first[inner] =
+        shift->second == 0 ? lanes_->base : fmt::format("({} + ({}))", lanes_->base, shift->second);
+    for (size_t i = 0; i < at.size(); ++i) {
+        if (i != inner && varies(at[i])) return "";
+    }
+    const std::string type =
+        fmt::format("nc_pack<{}, {}>", storage_type(storage.dtype), lanes_->width);
+    const std::string key = fmt::format("pack:{}@{}", value, fmt::join(first, ","));
+    auto& name = cache_[key];
+    if (name.empty()) {
+        name = fresh("q");
+        body_ += fmt::format("const {0} {1} = *reinterpret_cast<const {0}*>(v{2} + {3});\n", type,
+                             name, value, offset(value, first));
+    }
+    return fmt::format("{}.e[{}]", name, lanes_->lane);
 }
 
 void Emitter::open(const std::string& head) {
     body_ += head + " {\n";
+    loops_.push_back(!head.empty() && !head.starts_with("if") && !head.starts_with("else"));
     saved_.push_back(cache_);
 }
 
 void Emitter::close() {
     body_ += "}\n";
+    loops_.pop_back();
     cache_ = std::move(saved_.back());
     saved_.pop_back();
 }
@@ -174,7 +242,8 @@ std::string Emitter::load(int value, const Indices& at) {
         return fmt::format("({}LL)", to_integers(to_tensor({DType::i64, {1}, {number}})).at(0));
     }
     if (std::ranges::find(reads_, value) == reads_.end()) reads_.push_back(value);
-    const std::string element = fmt::format("v{}[{}]", value, offset(value, at));
+    std::string element = load_together(value, at);
+    if (element.empty()) element = fmt::format("v{}[{}]", value, offset(value, at));
     if (plan_.storage[value].dtype == DType::f16) return fmt::format("nc_h2f({})", element);
     return fmt::format("({}){}", c_type(info.dtype), element);
 }
@@ -233,6 +302,8 @@ std::string Emitter::compute(const Node& node, int value, const Indices& at) {
     if (op == "MatMul" || op == "Gemm") return matmul(node, value, at);
     if (op.starts_with("Reduce") || op == "GlobalAveragePool") return reduce(node, value, at);
     if (op == "BatchNormalization") return batch_norm(node, at);
+    if (op == "InstanceApply") return instance_apply(node, at);
+    if (op == "TapSum") return tap_sum(node, value, at);
     return moved(node, value, at);
 }
 

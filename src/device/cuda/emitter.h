@@ -4,6 +4,8 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,11 +39,18 @@ class Emitter {
     [[nodiscard]] const std::vector<int>& nodes() const { return nodes_; }
     void note_node(int node);
     void append(const std::string& text) { body_ += text; }
+
+    // From here on the kernel computes `width` neighbours of the innermost axis, at base + lane
+    // with lane = 0 .. width - 1 in a loop that the compiler unrolls. What those neighbours read
+    // side by side is loaded at once. base: a multiple of width. Returns the neighbour's index.
+    std::string begin_lanes(const std::string& base, const std::string& lane, int64_t width);
     void open(const std::string& head);  // a block; close() forgets what it defined
     void close();
 
   private:
     std::string load(int value, const Indices& at);
+    std::string load_together(int value, const Indices& at);  // "" where it does not apply
+    [[nodiscard]] bool varies(const std::string& expression) const;
     std::string compute(const Node& node, int value, const Indices& at);
     std::string pointwise(const Node& node, const Indices& at);
     std::string moved(const Node& node, int value, const Indices& at);
@@ -58,6 +67,8 @@ class Emitter {
     std::string matmul(const Node& node, int value, const Indices& at);
     std::string reduce(const Node& node, int value, const Indices& at);
     std::string batch_norm(const Node& node, const Indices& at);
+    std::string instance_apply(const Node& node, const Indices& at);
+    std::string tap_sum(const Node& node, int value, const Indices& at);
 
     std::string operand(const Node& node, size_t input, const Indices& at);  // broadcast
     std::string fresh(std::string_view prefix);
@@ -72,10 +83,26 @@ class Emitter {
     std::map<std::string, std::string> cache_;
     std::vector<std::map<std::string, std::string>> saved_;
     int counter_ = 0;
+
+    struct Lanes {
+        std::string base;
+        std::string lane;
+        std::string index;  // base + lane
+        int64_t width = 0;
+    };
+    std::optional<Lanes> lanes_;
+    std::map<std::string, int64_t> shifts_;  // names that are lanes_->index + a constant
+    std::set<std::string> varying_;          // names that differ between lanes
+    std::vector<bool> loops_;                // of the open blocks
 };
 
 [[nodiscard]] std::string c_type(DType dtype);        // of a value in registers
 [[nodiscard]] std::string storage_type(DType dtype);  // in memory
 [[nodiscard]] std::string float_literal(double value);
+// The expression as it is stored in memory.
+[[nodiscard]] std::string stored_as(DType dtype, const std::string& expression);
+// Parameters and label of a kernel that stores `target`.
+[[nodiscard]] std::string kernel_parameters(const Plan& plan, const Emitter& emitter, int target);
+[[nodiscard]] std::string kernel_label(const Plan& plan, const Emitter& emitter);
 
 }  // namespace newscaster::device::cuda

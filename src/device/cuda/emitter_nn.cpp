@@ -268,4 +268,35 @@ std::string Emitter::batch_norm(const Node& node, const Indices& at) {
                        float_literal(static_cast<double>(node.number("epsilon", 1e-5F))), bias);
 }
 
+std::string Emitter::instance_apply(const Node& node, const Indices& at) {
+    const std::string x = value(node.input(0), at);
+    const std::string factor = value(node.input(1), {at[0], "0", at[1]});
+    const std::string shift = value(node.input(1), {at[0], "1", at[1]});
+    return fmt::format("({} * {} + {})", x, factor, shift);
+}
+
+// What a convolution's taps make of their own pixels, gathered: the second half of half_passes'
+// per-tap convolution.
+std::string Emitter::tap_sum(const Node& node, int to, const Indices& at) {
+    const Window window = window_of(plan_.graph, node);
+    const Shape& x = plan_.graph.values[node.input(0)].shape;
+    const std::string sum = fresh("t");
+    body_ += fmt::format("float {} = {};\n", sum, value(node.input(1), {at[1]}));
+    const std::string row = fresh("k");
+    const std::string column = fresh("k");
+    open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", row, window.kernel[0]));
+    open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", column, window.kernel[1]));
+    const std::string y = name_int(fmt::format("{} - {} + {}", at[2], window.pad_begin[0], row));
+    const std::string z = name_int(fmt::format("{} - {} + {}", at[3], window.pad_begin[1], column));
+    open(fmt::format("if ((unsigned){} < {}u && (unsigned){} < {}u)", y, x[2], z, x[3]));
+    const std::string channel =
+        name_int(fmt::format("{} * {} + {} * {} + {}", at[1], window.kernel[0] * window.kernel[1],
+                             row, window.kernel[1], column));
+    const std::string part = value(node.input(0), {at[0], channel, y, z});
+    body_ += fmt::format("{} += {};\n", sum, part);
+    for (int block = 0; block < 3; ++block) close();
+    (void)to;
+    return sum;
+}
+
 }  // namespace newscaster::device::cuda

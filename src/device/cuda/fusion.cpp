@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "device/cuda/geometry.h"
+#include "device/cuda/half_passes.h"
 #include "device/cuda/memory_plan.h"
 
 namespace newscaster::device::cuda {
@@ -16,14 +18,16 @@ constexpr int kExpressionLimit = 40;  // keeps kernels readable for the compiler
 constexpr int64_t kBlowUp = 8;        // readers this much larger would repeat work too often
 constexpr int kSampledLimit = 2;
 constexpr int64_t kChannelPad = 8;
+constexpr int64_t kShortRow = 32;  // softmax: a thread per row instead of a block
+constexpr int64_t kManyRows = 1 << 15;
 
 bool is_one_of(const std::string& op, std::initializer_list<const char*> ops) {
     return std::ranges::any_of(ops, [&](const char* known) { return op == known; });
 }
 
 bool loops(const std::string& op) {
-    return is_one_of(op,
-                     {"Conv", "MatMul", "Gemm", "AveragePool", "MaxPool", "GlobalAveragePool"}) ||
+    return is_one_of(op, {"Conv", "MatMul", "Gemm", "AveragePool", "MaxPool", "GlobalAveragePool",
+                          "TapSum"}) ||
            op.starts_with("Reduce");
 }
 
@@ -45,8 +49,8 @@ int own_cost(const std::string& op) {
     if (loops(op)) return 16;
     if (op.starts_with("GridSample")) return 20;
     if (op == "Resize") return 8;
-    if (is_one_of(op, {"Exp", "Log", "Sin", "Cos", "Erf", "Sigmoid", "Tanh", "Softplus", "Gelu",
-                       "Pow", "Elu", "Sqrt", "Div", "BatchNormalization"})) {
+    if (is_one_of(op, {"Exp", "Log", "Sin", "Cos", "Erf", "Sigmoid", "Tanh", "Softplus", "Mish",
+                       "Gelu", "Pow", "Elu", "Sqrt", "Div", "BatchNormalization"})) {
         return 5;
     }
     if (is_one_of(op, {"Concat", "Pad", "Reshape"})) return 2;
@@ -158,6 +162,13 @@ class Fuser {
         return row_major(Place::arena, half ? DType::f16 : DType::f32, info.shape);
     }
 
+    [[nodiscard]] bool is_short_softmax(const Node& node) const {
+        if (node.op != "Softmax") return false;
+        const Shape& x = plan_.graph.values[node.input(0)].shape;
+        const int64_t length = x[static_cast<size_t>(reduced_axes(plan_.graph, node).front())];
+        return length <= kShortRow && element_count(x) / length >= kManyRows;
+    }
+
     void add_steps(int index) {
         const Node& node = plan_.graph.nodes[index];
         const Role role = rewritten_.roles[index];
@@ -169,8 +180,11 @@ class Fuser {
         } else if (role == Role::gemm) {
             plan_.steps.push_back(
                 {rewritten_.gemms.at(index), label, node.inputs, node.outputs[0]});
+        } else if (role == Role::stats) {
+            plan_.steps.push_back(instance_stats_step(plan_, index, name));
         } else if (role == Role::row) {
-            plan_.steps.push_back(row_step(plan_, index, name));
+            plan_.steps.push_back(is_short_softmax(node) ? short_softmax_step(plan_, index, name)
+                                                         : row_step(plan_, index, name));
         } else {
             for (const int output : node.outputs) {
                 if (output == kAbsent || plan_.storage[output].place == Place::inlined) continue;
@@ -190,7 +204,8 @@ class Fuser {
 
 Plan make_plan(const GraphIr& graph, Precision precision) {
     Plan plan;
-    Fuser(rewrite(graph, precision), plan).run();
+    Fuser(rewrite(precision == Precision::f16 ? pass_for_half(graph) : graph, precision), plan)
+        .run();
     plan_memory(plan);
     return plan;
 }

@@ -15,5 +15,7 @@ namespace newscaster::device::cuda {
 // One kernel: every element of a stored value / one block per row.
 [[nodiscard]] Step pointwise_step(const Plan& plan, int value, const std::string& name);
 [[nodiscard]] Step row_step(const Plan& plan, int node, const std::string& name);
+[[nodiscard]] Step instance_stats_step(const Plan& plan, int node, const std::string& name);
+[[nodiscard]] Step short_softmax_step(const Plan& plan, int node, const std::string& name);
 
 }  // namespace newscaster::device::cuda

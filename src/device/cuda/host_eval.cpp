@@ -37,6 +37,9 @@ double unary(std::string_view op, const Node& node, double x) {
     if (op == "Elu")
         return x < 0.0 ? std::expm1(x) * static_cast<double>(node.number("alpha", 1.0F)) : x;
     if (op == "Softplus") return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
+    if (op == "Mish") {
+        return x * std::tanh(std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))));
+    }
     if (op == "Floor") return std::floor(x);
     if (op == "Ceil") return std::ceil(x);
     if (op == "Round") return std::nearbyint(x);

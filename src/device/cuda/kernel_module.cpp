@@ -44,7 +44,11 @@ std::string kernel_program(const Plan& plan) {
 }
 
 std::vector<std::byte> compile_kernels(const Plan& plan, int capability) {
-    const std::string source = kernel_program(plan);
+    return compile_source(kernel_program(plan), plan.graph.origin, capability);
+}
+
+std::vector<std::byte> compile_source(const std::string& source, const std::string& origin,
+                                      int capability) {
     nvrtcProgram created = nullptr;
     check_nvrtc(
         nvrtcCreateProgram(&created, source.c_str(), "newscaster_kernels.cu", 0, nullptr, nullptr),
@@ -55,7 +59,7 @@ std::vector<std::byte> compile_kernels(const Plan& plan, int capability) {
     if (nvrtcCompileProgram(program.get(), static_cast<int>(options.size()), options.data()) !=
         NVRTC_SUCCESS) {
         throw Error(ErrorCode::runtime, fmt::format("{}: a generated kernel does not compile: {}",
-                                                    plan.graph.origin, first_error(program.get())));
+                                                    origin, first_error(program.get())));
     }
     size_t size = 0;
     check_nvrtc(nvrtcGetCUBINSize(program.get(), &size), "size of the machine code");

@@ -17,6 +17,9 @@ namespace newscaster::device::cuda {
 // Machine code of all kernels of a plan. capability: e.g. 90. Throws Error(runtime) with the
 // compiler's first message.
 [[nodiscard]] std::vector<std::byte> compile_kernels(const Plan& plan, int capability);
+// The same for any source; origin: what errors name.
+[[nodiscard]] std::vector<std::byte> compile_source(const std::string& source,
+                                                    const std::string& origin, int capability);
 // The source that compile_kernels compiles; its hash keys the cache.
 [[nodiscard]] std::string kernel_program(const Plan& plan);
 

@@ -14,28 +14,6 @@ constexpr unsigned kThreads = 256;
 constexpr int64_t kManyElements = 1 << 16;  // below, one element per thread keeps the GPU busier
 constexpr int64_t kCachedPerThread = 32;    // row elements a thread keeps in registers
 
-std::string parameters(const Plan& plan, const Emitter& emitter, int target) {
-    std::string text;
-    for (const int value : emitter.reads()) {
-        text += fmt::format("const {}* __restrict__ v{}, ", storage_type(plan.storage[value].dtype),
-                            value);
-    }
-    return text + fmt::format("{}* __restrict__ out", storage_type(plan.storage[target].dtype));
-}
-
-std::string stored(DType dtype, const std::string& expression) {
-    if (dtype == DType::f16) return fmt::format("nc_f2h({})", expression);
-    return fmt::format("({})({})", storage_type(dtype), expression);
-}
-
-std::string label_of(const Plan& plan, const Emitter& emitter) {
-    std::string text;
-    for (const int node : emitter.nodes()) {
-        text += (text.empty() ? "" : "+") + plan.graph.nodes[node].op;
-    }
-    return text + fmt::format(" '{}'", plan.graph.nodes[emitter.nodes().front()].name);
-}
-
 // Elements that one thread computes side by side, so that it stores 16 bytes at once.
 int64_t vector_width(const Storage& storage) {
     if (storage.elements() < kManyElements || storage.extents.empty()) return 1;
@@ -44,6 +22,28 @@ int64_t vector_width(const Storage& storage) {
 }
 
 }  // namespace
+
+std::string kernel_parameters(const Plan& plan, const Emitter& emitter, int target) {
+    std::string text;
+    for (const int value : emitter.reads()) {
+        text += fmt::format("const {}* __restrict__ v{}, ", storage_type(plan.storage[value].dtype),
+                            value);
+    }
+    return text + fmt::format("{}* __restrict__ out", storage_type(plan.storage[target].dtype));
+}
+
+std::string stored_as(DType dtype, const std::string& expression) {
+    if (dtype == DType::f16) return fmt::format("nc_f2h({})", expression);
+    return fmt::format("({})({})", storage_type(dtype), expression);
+}
+
+std::string kernel_label(const Plan& plan, const Emitter& emitter) {
+    std::string text;
+    for (const int node : emitter.nodes()) {
+        text += (text.empty() ? "" : "+") + plan.graph.nodes[node].op;
+    }
+    return text + fmt::format(" '{}'", plan.graph.nodes[emitter.nodes().front()].name);
+}
 
 const char* kernel_prelude() {
     return R"(
@@ -68,6 +68,7 @@ __device__ __forceinline__ float nc_gelu(float x) {
 __device__ __forceinline__ float nc_gelu_tanh(float x) {
   return 0.5f * x * (1.0f + tanhf(0.79788456080286536f * (x + 0.044715f * x * x * x)));
 }
+__device__ __forceinline__ float nc_mish(float x) { return x * tanhf(nc_softplus(x)); }
 __device__ __forceinline__ float nc_pow(float a, float b) {
   return b == 2.0f ? a * a : b == 0.5f ? sqrtf(a) : powf(a, b);
 }
@@ -88,6 +89,9 @@ template <> struct nc_vector<2> { typedef unsigned short type; };
 template <> struct nc_vector<4> { typedef unsigned int type; };
 template <> struct nc_vector<8> { typedef uint2 type; };
 template <> struct nc_vector<16> { typedef uint4 type; };
+template <typename T, int N> struct __align__(sizeof(T) * N < 16 ? sizeof(T) * N : 16) nc_pack {
+  T e[N];
+};
 template <bool kMax> __device__ __forceinline__ float nc_join(float a, float b) {
   return kMax ? fmaxf(a, b) : a + b;
 }
@@ -116,10 +120,12 @@ Step pointwise_step(const Plan& plan, int value, const std::string& name) {
     std::string guard;
     Indices at(shape.size(), "0");
     if (width > 1) {
-        physical.back() = emitter.name_int(fmt::format("{} * {} + u", physical.back(), width));
+        const std::string base = emitter.name_int(fmt::format("{} * {}", physical.back(), width));
+        body += emitter.take_body();
         body += fmt::format(
             "__align__(16) {} o[{}];\n#pragma unroll\nfor (int u = 0; u < {}; ++u) {{\n",
             storage_type(storage.dtype), width, width);
+        physical.back() = emitter.begin_lanes(base, "u", width);
         body += emitter.take_body();
     }
     for (size_t i = 0; i < physical.size(); ++i) {
@@ -134,7 +140,7 @@ Step pointwise_step(const Plan& plan, int value, const std::string& name) {
         emitter.open(fmt::format("if ({})", guard));
     }
     const std::string result = emitter.root(value, at);
-    emitter.append(fmt::format("{} = {};\n", target, stored(storage.dtype, result)));
+    emitter.append(fmt::format("{} = {};\n", target, stored_as(storage.dtype, result)));
     if (!guard.empty()) emitter.close();
     body += emitter.take_body();
     if (width > 1) {
@@ -148,8 +154,8 @@ Step pointwise_step(const Plan& plan, int value, const std::string& name) {
     step.source = fmt::format(
         "extern \"C\" __global__ void __launch_bounds__({}) {}({}) {{\n"
         "const int t = blockIdx.x * {} + threadIdx.x;\nif (t >= {}) return;\n{}}}\n",
-        kThreads, name, parameters(plan, emitter, value), kThreads, count, body);
-    return {step, label_of(plan, emitter), emitter.reads(), value};
+        kThreads, name, kernel_parameters(plan, emitter, value), kThreads, count, body);
+    return {step, kernel_label(plan, emitter), emitter.reads(), value};
 }
 
 namespace {
@@ -261,7 +267,7 @@ Step row_step(const Plan& plan, int index, const std::string& name) {
             if (reduced && y.size() == x.size()) at.emplace_back("0");
         }
         body += fmt::format("if (threadIdx.x == 0) out[{}] = {};\n", emitter.offset(target, at),
-                            stored(dtype, "total"));
+                            stored_as(dtype, "total"));
     } else {
         emitter.open(row_loop(length, threads));
         const Indices at = element();
@@ -282,7 +288,7 @@ Step row_step(const Plan& plan, int index, const std::string& name) {
             if (node.input(2) != kAbsent) result += fmt::format(" + {}", parameter(node.input(2)));
         }
         emitter.append(
-            fmt::format("out[{}] = {};\n", emitter.offset(target, at), stored(dtype, result)));
+            fmt::format("out[{}] = {};\n", emitter.offset(target, at), stored_as(dtype, result)));
         emitter.close();
         body += emitter.take_body();
     }
@@ -293,8 +299,8 @@ Step row_step(const Plan& plan, int index, const std::string& name) {
     step.blocks = static_cast<unsigned>(element_count(outer));
     step.source =
         fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}({}) {{\n{}}}\n", threads,
-                    name, parameters(plan, emitter, target), body);
-    return {step, label_of(plan, emitter), emitter.reads(), target};
+                    name, kernel_parameters(plan, emitter, target), body);
+    return {step, kernel_label(plan, emitter), emitter.reads(), target};
 }
 
 }  // namespace newscaster::device::cuda

@@ -15,6 +15,8 @@ namespace {
 
 constexpr int64_t kChannelPad = 8;  // what cuDNN's f16 kernels want channels to be a multiple of
 constexpr int64_t kLongReduction = 64;
+constexpr int64_t kManyMacs = int64_t{1} << 30;
+constexpr int64_t kHugeMacs = int64_t{1} << 37;
 
 bool is_product(const std::string& op) {
     return op == "MatMul" || op == "Gemm";
@@ -44,6 +46,9 @@ std::vector<bool> values_kept_f32(const GraphIr& graph) {
         }
     }
     for (size_t i = 0; i < wide.size(); ++i) wide[i] = wide[i] || coordinate[i];
+    for (const Node& node : graph.nodes) {
+        if (node.op == "TapSum") wide[node.input(0)] = true;  // a sum of many parts
+    }
     return wide;
 }
 
@@ -103,12 +108,14 @@ class Rewriter {
         for (size_t i = 0; i < source_.nodes.size(); ++i) {
             if (skipped_[i]) continue;
             const Node& node = source_.nodes[i];
-            if (node.op == "Conv" && wants_cudnn(node)) {
+            if (node.op == "Conv" && wants_cudnn(node) && !wants_bare_conv(node)) {
                 add_conv(node);
             } else if (node.op == "Conv" && node.input(2) != kAbsent) {
                 split_bias(node, kAbsent);
             } else if (is_product(node.op)) {
                 add_product(node);
+            } else if (node.op == "InstanceStats") {
+                add_stats(node);
             } else {
                 add(node, is_row(node) ? Role::row : Role::fused);
             }
@@ -146,10 +153,25 @@ class Rewriter {
         return out_.half && !out_.keep_f32[node.outputs[0]];
     }
 
+    // Coordinates come from a large convolution too: it sums in f32 and is stored so.
     [[nodiscard]] bool wants_cudnn(const Node& node) const {
-        return runs_half(node) && source_.is_constant(node.input(1)) &&
+        const Shape& weights = source_.values[node.input(1)].shape;
+        const int64_t macs = source_.values[node.outputs[0]].count() *
+                             (element_count(weights) / std::max<int64_t>(weights.at(0), 1));
+        return (runs_half(node) || (out_.half && macs >= kManyMacs)) &&
+               source_.is_constant(node.input(1)) &&
                (node.input(2) == kAbsent || source_.is_constant(node.input(2))) &&
                node.integer("group", 1) == 1;
+    }
+
+    // Large 3-D convolutions of odd widths: cuDNN's kernels that take bias and activation along are
+    // slow there (1.7 times on an H200), so that these become a pass of their own.
+    [[nodiscard]] bool wants_bare_conv(const Node& node) const {
+        const Shape& weights = source_.values[node.input(1)].shape;
+        if (weights.size() != 5 || weights[1] % 64 == 0 || node.input(2) == kAbsent) return false;
+        const int64_t macs =
+            source_.values[node.outputs[0]].count() * (element_count(weights) / weights[0]);
+        return macs >= kHugeMacs;
     }
 
     [[nodiscard]] bool is_row(const Node& node) const {
@@ -194,6 +216,7 @@ class Rewriter {
 
     // What follows a node with a single reader: that reader's index, or kAbsent.
     [[nodiscard]] int only_reader(int value) const {
+        if (static_cast<size_t>(value) >= consumers_.size()) return kAbsent;  // made here
         return consumers_[value].size() == 1 && !is_output(value) ? consumers_[value][0] : kAbsent;
     }
 
@@ -223,10 +246,18 @@ class Rewriter {
             }
         }
         const int raw = internal_result(conv);
-        out_.claims[conv.outputs[0]] = {true, DType::f16};
+        out_.claims[conv.outputs[0]] = {true,
+                                        out_.keep_f32[node.outputs[0]] ? DType::f32 : DType::f16};
         const int index = add(conv, Role::conv);
         out_.convs[index] = step;
         copy_result(conv, raw);
+    }
+
+    void add_stats(const Node& node) {
+        Node stats = node;
+        stats.inputs[0] = operand(node.input(0), {true, DType::f16});
+        out_.claims[stats.outputs[0]] = {false, DType::f32};
+        add(std::move(stats), Role::stats);
     }
 
     // Libraries do not write graph outputs: those have their own type and layout.
@@ -251,6 +282,8 @@ class Rewriter {
         bare.outputs = {raw};
         if (is_product(node.op)) {
             add_bare_product(bare, runs_half(node));
+        } else if (wants_cudnn(node)) {
+            add_conv(bare);
         } else {
             add(bare, Role::fused);
         }

@@ -13,6 +13,7 @@ namespace newscaster::device::cuda {
 
 enum class Role {
     fused,  // an expression of generated kernels
+    stats,  // generated kernel: InstanceStats
     row,    // generated kernel with one block per row: softmax, normalisations, long reductions
     conv,   // cuDNN
     gemm    // cuBLASLt

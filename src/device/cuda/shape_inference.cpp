@@ -307,6 +307,7 @@ const std::unordered_map<std::string_view, Rule>& rules() {
                                "Relu",
                                "LeakyRelu",
                                "Softplus",
+                               "Mish",
                                "Elu",
                                "Floor",
                                "Ceil",
