@@ -17,9 +17,13 @@ pkg_check_modules(LIBAV REQUIRED IMPORTED_TARGET libavformat libavcodec libswsca
 pkg_check_modules(SOXR REQUIRED IMPORTED_TARGET soxr)
 
 # OpenVINO comes from the PyPI wheel inside the venv (make setup); -DOpenVINO_DIR=... overrides.
-file(GLOB NEWSCASTER_OPENVINO_HINT
-     "${NEWSCASTER_VENV}/lib/python3*/site-packages/openvino/cmake")
-find_package(OpenVINO REQUIRED COMPONENTS Runtime HINTS ${NEWSCASTER_OPENVINO_HINT})
+if(NEWSCASTER_OPENVINO)
+  file(GLOB NEWSCASTER_OPENVINO_HINT
+       "${NEWSCASTER_VENV}/lib/python3*/site-packages/openvino/cmake")
+  find_package(OpenVINO REQUIRED COMPONENTS Runtime HINTS ${NEWSCASTER_OPENVINO_HINT})
+elseif(NEWSCASTER_BUILD_TESTS)
+  message(FATAL_ERROR "The tests run on the cpu provider: wanted NEWSCASTER_OPENVINO=ON")
+endif()
 
 if(NEWSCASTER_BUILD_TESTS)
   find_package(GTest REQUIRED)

@@ -31,6 +31,9 @@ EngineOptions make_engine_options(const RenderRequest& request, const GlobalOpti
     EngineOptions engine;
     engine.pack = find_data("packs", request.pack);
     engine.provider = request.provider;
+    engine.device = request.device;
+    if (request.vram_mode == "resident") engine.vram_mode = VramMode::resident;
+    if (request.vram_mode == "streamed") engine.vram_mode = VramMode::streamed;
     engine.precision = precision_name(request.precision);
     engine.threads = request.threads;
     engine.frames_in_flight = request.batch_size;

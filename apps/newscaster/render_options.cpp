@@ -76,8 +76,17 @@ void add_engine_options(CLI::App& verb, RenderRequest& request) {
     verb.add_option("--pack", request.pack, "Model pack: bundled name or folder")
         ->type_name("PACK")
         ->capture_default_str();
-    verb.add_option("--provider", request.provider, "auto or cpu")
+    verb.add_option("--provider", request.provider, "auto (best that works here), cuda or cpu")
         ->type_name("NAME")
+        ->capture_default_str();
+    verb.add_option("--device", request.device, "Which GPU, counted from 0")
+        ->check(CLI::Range(0, 1024))
+        ->type_name("N")
+        ->capture_default_str();
+    verb.add_option("--vram-mode,--vram_mode", request.vram_mode,
+                    "Avatar tensors on a GPU: auto (by free memory), resident or streamed")
+        ->check(CLI::IsMember({"auto", "resident", "streamed"}))
+        ->type_name("MODE")
         ->capture_default_str();
     verb.add_option("--precision", request.precision,
                     "Of the renderer: auto (fastest native), f32, bf16, f16, int8")
@@ -88,7 +97,7 @@ void add_engine_options(CLI::App& verb, RenderRequest& request) {
         ->type_name("N")
         ->capture_default_str();
     verb.add_option("--batch-size,--batch_size", request.batch_size,
-                    "Frames rendered at the same time, 0 = one per thread")
+                    "Frames rendered at the same time, 0 = one per thread, or what suits the GPU")
         ->check(CLI::Range(0, 1024))
         ->type_name("N")
         ->capture_default_str();

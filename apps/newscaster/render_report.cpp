@@ -35,6 +35,7 @@ nlohmann::json to_json(const RenderReport& report, const EngineInfo& engine, con
               {"precision", engine.precision},
               {"threads", engine.threads},
               {"frames_in_flight", engine.frames_in_flight},
+              {"batched", engine.batched},
               {"load_s", engine.load_s}}},
             {"frames", report.frames},
             {"stride", job.session.cadence.stride},

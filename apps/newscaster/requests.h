@@ -19,6 +19,8 @@ struct RenderRequest {
     double crf = 18.0;
     std::string preset = "veryfast";
     std::string provider = "auto";
+    int device = 0;
+    std::string vram_mode = "auto";
     std::string precision = "auto";
     int threads = 0;
     int batch_size = 0;

@@ -27,12 +27,23 @@
 
 namespace newscaster {
 
+// Where the avatar's tensors stay on a GPU.
+enum class VramMode {
+    automatic,  // resident where they take less than half of the free memory
+    resident,   // in GPU memory
+    streamed    // in page-locked host memory, copied with every batch that needs them
+};
+
 struct EngineOptions {
     std::filesystem::path pack;       // folder with pack.json
-    std::string provider = "auto";    // "auto" (best that runs here), "cpu"
+    std::string provider = "auto";    // "auto" (best that runs here), "cuda", "cpu"
+    int device = 0;                   // which GPU, for providers that have several
+    VramMode vram_mode = VramMode::automatic;
     std::string precision = "auto";   // renderer: "auto", "f32", "bf16", "f16", "int8" (as offered)
     int threads = 0;                  // compute threads; 0 = all cores
-    int frames_in_flight = 0;         // frames rendered at the same time; 0 = one per thread
+    // Frames rendered at the same time; 0 = one per thread, or as many as suit a GPU, which draws
+    // them in one batch.
+    int frames_in_flight = 0;
     bool use_cache = true;            // keep compiled graphs between runs
     std::filesystem::path cache_dir;  // empty = $NEWSCASTER_CACHE, $XDG_CACHE_HOME, ~/.cache
     LogSink log;
@@ -41,12 +52,13 @@ struct EngineOptions {
 struct EngineInfo {
     std::string pack_name;
     std::string pack_version;
-    std::string provider;     // "cpu"
+    std::string provider;     // "cpu", "cuda"
     std::string device_name;  // "AMD EPYC ..."
     std::string runtime;      // "OpenVINO ..."
     std::string precision;    // of the renderer
     int threads = 0;
     int frames_in_flight = 0;
+    bool batched = false;        // the frames in flight are drawn by one run of the graphs
     int64_t sample_rate_hz = 0;  // of push_audio
     Rational fps;
     std::vector<std::string> motion_channels;  // names of the motion vector's entries

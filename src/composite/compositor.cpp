@@ -14,17 +14,6 @@
 namespace newscaster::composite {
 namespace {
 
-void require_even(const RgbImage& image, ErrorCode code) {
-    const auto bytes = 3 * static_cast<size_t>(std::max(image.width, 0)) *
-                       static_cast<size_t>(std::max(image.height, 0));
-    if (image.width < 2 || image.height < 2 || image.width % 2 != 0 || image.height % 2 != 0 ||
-        image.pixels.size() != bytes) {
-        throw Error(code, fmt::format("picture: found {}x{} with {} bytes, wanted an even size of "
-                                      "at least 2x2 and 3 bytes a pixel",
-                                      image.width, image.height, image.pixels.size()));
-    }
-}
-
 // Working memory of one paste() call.
 struct Scratch {
     std::vector<int16_t> crop;                      // general: the crop; separable: one row of it
@@ -36,7 +25,7 @@ struct Scratch {
 }  // namespace
 
 Nv12Image rgb_to_nv12(const RgbImage& image, std::string_view kernel) {
-    require_even(image, ErrorCode::bad_input);
+    require_canvas(image, ErrorCode::bad_input);
     const Kernels& kernels = find_kernels(kernel);
     const auto width = static_cast<size_t>(image.width);
     const auto height = static_cast<size_t>(image.height);
@@ -66,7 +55,7 @@ struct PastePlan::Impl {
     Impl(const RgbImage& canvas, const Affine& crop_to_canvas, int size, const SoftMask& mask,
          std::string_view kernel)
         : kernels(find_kernels(kernel)), crop_size(size) {
-        require_even(canvas, ErrorCode::bad_pack);
+        require_canvas(canvas, ErrorCode::bad_pack);
         tables = make_paste_tables(canvas, crop_to_canvas, size, mask, kernels);
         background = rgb_to_nv12(canvas, kernel);
     }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/roi_tables.h"
 #include "core/stage_types.h"
 
 namespace newscaster::composite {
@@ -59,6 +60,12 @@ class PastePlan {
     struct Impl;
     std::unique_ptr<Impl> impl_;
 };
+
+// The tables of the same paste-back for a device: same ROI (or the whole canvas), same bytes.
+// Throws like PastePlan.
+[[nodiscard]] RoiTables make_roi_tables(const RgbImage& canvas, const Affine& crop_to_canvas,
+                                        int crop_size, const SoftMask& mask,
+                                        bool whole_canvas = false);
 
 // Instruction sets the kernels were built for and this CPU has, best first: "avx512", "avx2",
 // "sse2", "baseline" (plain C++). Tests run each against the others.

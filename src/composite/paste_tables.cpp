@@ -89,7 +89,77 @@ class TableBuilder {
         return std::move(t_);
     }
 
+    RoiTables dense(bool whole_canvas) {
+        if (whole_canvas) {
+            t_.roi = {0, 0, canvas_.width, canvas_.height};
+            t_.columns = round_up(canvas_.width, kernels_.group);
+        }
+        fill_alpha();
+        if (t_.separable) fill_axes();
+        const int width = t_.roi.width();
+        RoiTables dense;
+        dense.width = width;
+        dense.height = t_.roi.height();
+        dense.crop_size = crop_size_;
+        dense.separable = t_.separable;
+        if (t_.separable) {
+            for (int column = 0; column < width; ++column) {
+                const auto i = static_cast<size_t>(column);
+                dense.column_tap.push_back(t_.column_offset[i] / 4);
+                dense.column_weights.push_back(t_.column_weights[i]);
+            }
+        }
+        for (int row = 0; row < dense.height; ++row) add_dense_row(row, dense);
+        return dense;
+    }
+
   private:
+    void add_dense_row(int row, RoiTables& dense) const {
+        const Tap vertical = row_tap(row);
+        if (dense.separable) dense.row_tap.push_back(vertical.index);
+        for (int column = 0; column < dense.width; ++column) {
+            const int32_t alpha = alpha_[cell(row, column)];
+            const uint8_t* rgb = &canvas_.pixels[3 * canvas_pixel(row, column)];
+            dense.background.push_back(rgb[0] | uint32_t{rgb[1]} << 8U | uint32_t{rgb[2]} << 16U);
+            if (dense.separable) {
+                dense.mix_weights.push_back(mix_weights(vertical, alpha));
+                continue;
+            }
+            const Sample sample = sample_at(row, column, alpha);
+            dense.tap.push_back(sample.down * crop_size_ + sample.across);
+            dense.upper.push_back(pair_of(sample.weights[0], sample.weights[1]));
+            dense.lower.push_back(pair_of(sample.weights[2], sample.weights[3]));
+        }
+    }
+
+    // Four-tap sampling of one pixel; all zero where nothing of the crop is seen.
+    struct Sample {
+        int across = 0;
+        int down = 0;
+        std::array<int32_t, 4> weights{};
+    };
+    [[nodiscard]] Sample sample_at(int row, int column, int32_t alpha) const {
+        if (alpha == 0) return {};
+        const int x = t_.roi.x0 + column;
+        const int y = t_.roi.y0 + row;
+        const Tap across = tap_at(u_at(x, y), crop_size_);
+        const Tap down = tap_at(v_at(x, y), crop_size_);
+        return {across.index, down.index, bilinear_weights(alpha, across.share, down.share)};
+    }
+
+    [[nodiscard]] Tap row_tap(int row) const {
+        return tap_at(v_at(t_.roi.x0, t_.roi.y0 + row), crop_size_);
+    }
+    static int32_t mix_weights(const Tap& vertical, int32_t alpha) {
+        const auto second = static_cast<int32_t>(std::lrint(vertical.share * alpha));
+        return pair_of(alpha - second, second);
+    }
+
+    [[nodiscard]] size_t canvas_pixel(int row, int column) const {
+        return static_cast<size_t>(t_.roi.y0 + row) * static_cast<size_t>(canvas_.width) +
+               static_cast<size_t>(t_.roi.x0 + column);
+    }
+
     [[nodiscard]] double u_at(int x, int y) const {
         return inverse_[0] * (x + 0.5) + inverse_[1] * (y + 0.5) + inverse_[2];
     }
@@ -202,16 +272,12 @@ class TableBuilder {
     }
 
     void add_separable_row(int row, const RowSpan& span) {
-        const Tap tap = tap_at(v_at(t_.roi.x0, t_.roi.y0 + row), crop_size_);
-        const auto mix = [&](int32_t alpha) {
-            const auto second = static_cast<int32_t>(std::lrint(tap.share * alpha));
-            return pair_of(alpha - second, second);
-        };
+        const Tap tap = row_tap(row);
         t_.row_source.push_back(tap.index);
-        t_.row_weights.push_back(mix(kWeightOne));
+        t_.row_weights.push_back(mix_weights(tap, kWeightOne));
         for (int column = span.begin; column < span.end; ++column) {
             if (column >= span.full_begin && column < span.full_end) continue;
-            t_.mix_weights.push_back(mix(alpha_[cell(row, column)]));
+            t_.mix_weights.push_back(mix_weights(tap, alpha_[cell(row, column)]));
         }
         if (!span.empty()) use_crop_rows(tap.index);
     }
@@ -220,22 +286,12 @@ class TableBuilder {
         t_.sample_start.push_back(static_cast<int64_t>(t_.offset.size()));
         for (int column = span.begin; column < span.end; ++column) {
             const int32_t alpha = alpha_[cell(row, column)];
-            if (alpha == 0) {
-                t_.offset.push_back(0);
-                t_.upper.push_back(0);
-                t_.lower.push_back(0);
-                continue;
-            }
-            const int x = t_.roi.x0 + column;
-            const int y = t_.roi.y0 + row;
-            const Tap across = tap_at(u_at(x, y), crop_size_);
-            const Tap down = tap_at(v_at(x, y), crop_size_);
-            const auto w = bilinear_weights(alpha, across.share, down.share);
+            const Sample sample = sample_at(row, column, alpha);
             t_.offset.push_back(
-                static_cast<int32_t>(down.index * crop_stride(crop_size_) + 4 * across.index));
-            t_.upper.push_back(pair_of(w[0], w[1]));
-            t_.lower.push_back(pair_of(w[2], w[3]));
-            use_crop_rows(down.index);
+                static_cast<int32_t>(sample.down * crop_stride(crop_size_) + 4 * sample.across));
+            t_.upper.push_back(pair_of(sample.weights[0], sample.weights[1]));
+            t_.lower.push_back(pair_of(sample.weights[2], sample.weights[3]));
+            if (alpha != 0) use_crop_rows(sample.down);
         }
     }
 
@@ -245,9 +301,7 @@ class TableBuilder {
         t_.bias.resize(base + 4 * static_cast<size_t>(end - begin), 0);
         for (int column = begin; column < std::min(end, t_.roi.width()); ++column) {
             const int32_t rest = (kWeightOne - alpha_[cell(row, column)]) << kCropBits;
-            const size_t pixel =
-                static_cast<size_t>(t_.roi.y0 + row) * static_cast<size_t>(canvas_.width) +
-                static_cast<size_t>(t_.roi.x0 + column);
+            const size_t pixel = canvas_pixel(row, column);
             const size_t slot = base + 4 * static_cast<size_t>(kernels_.bias_slot(column - begin));
             for (size_t c = 0; c < 3; ++c) {
                 t_.bias[slot + c] = canvas_.pixels[3 * pixel + c] * rest + kBlendRounding;
@@ -266,6 +320,17 @@ class TableBuilder {
 
 }  // namespace
 
+void require_canvas(const RgbImage& image, ErrorCode code) {
+    const auto bytes = 3 * static_cast<size_t>(std::max(image.width, 0)) *
+                       static_cast<size_t>(std::max(image.height, 0));
+    if (image.width < 2 || image.height < 2 || image.width % 2 != 0 || image.height % 2 != 0 ||
+        image.pixels.size() != bytes) {
+        throw Error(code, fmt::format("picture: found {}x{} with {} bytes, wanted an even size of "
+                                      "at least 2x2 and 3 bytes a pixel",
+                                      image.width, image.height, image.pixels.size()));
+    }
+}
+
 double mask_weight(const SoftMask& mask, int crop_size, double u, double v) {
     const double size = crop_size;
     if (mask.linear) {
@@ -283,8 +348,9 @@ double mask_weight(const SoftMask& mask, int crop_size, double u, double v) {
     return t * t * (3.0 - 2.0 * t);
 }
 
-PasteTables make_paste_tables(const RgbImage& canvas, const Affine& crop_to_canvas, int crop_size,
-                              const SoftMask& mask, const Kernels& kernels) {
+namespace {
+
+void check_geometry(int crop_size, const SoftMask& mask) {
     if (crop_size < 2 || crop_size > 8192) {
         throw Error(ErrorCode::bad_pack,
                     fmt::format("crop size: found {}, wanted 2..8192", crop_size));
@@ -294,7 +360,22 @@ PasteTables make_paste_tables(const RgbImage& canvas, const Affine& crop_to_canv
                     fmt::format("mask: found inset {:g} px, feather {:g} px, wanted both >= 0",
                                 mask.inset_px, mask.feather_px));
     }
+}
+
+}  // namespace
+
+PasteTables make_paste_tables(const RgbImage& canvas, const Affine& crop_to_canvas, int crop_size,
+                              const SoftMask& mask, const Kernels& kernels) {
+    check_geometry(crop_size, mask);
     return TableBuilder(canvas, crop_to_canvas, crop_size, mask, kernels).build();
+}
+
+RoiTables make_roi_tables(const RgbImage& canvas, const Affine& crop_to_canvas, int crop_size,
+                          const SoftMask& mask, bool whole_canvas) {
+    require_canvas(canvas, ErrorCode::bad_pack);
+    check_geometry(crop_size, mask);
+    return TableBuilder(canvas, crop_to_canvas, crop_size, mask, portable_kernels())
+        .dense(whole_canvas);
 }
 
 }  // namespace newscaster::composite

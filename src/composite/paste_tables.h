@@ -7,6 +7,7 @@
 
 #include "composite/compositor.h"
 #include "composite/kernels.h"
+#include "newscaster/error.h"
 
 namespace newscaster::composite {
 
@@ -47,6 +48,9 @@ struct PasteTables {
 [[nodiscard]] constexpr int64_t crop_stride(int crop_size) {
     return 4 * int64_t{crop_size} + 32;
 }
+
+// Throws Error(code) unless width and height are even and there are three bytes a pixel.
+void require_canvas(const RgbImage& image, ErrorCode code);
 
 // Throws Error(bad_pack), see PastePlan.
 [[nodiscard]] PasteTables make_paste_tables(const RgbImage& canvas, const Affine& crop_to_canvas,

@@ -2,6 +2,7 @@
 // cancellation by stop_token. Safe for any number of producers and consumers.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -35,6 +36,18 @@ class BoundedQueue {
     std::optional<T> pop(const std::stop_token& stop) {
         std::unique_lock lock(mutex_);
         not_empty_.wait(lock, stop, [&] { return closed_ || !items_.empty(); });
+        if (stop.stop_requested() || items_.empty()) return std::nullopt;
+        T value = std::move(items_.front());
+        items_.pop_front();
+        not_full_.notify_one();
+        return value;
+    }
+
+    // Like pop, but gives up at `deadline`: nullopt then too.
+    std::optional<T> pop_until(const std::stop_token& stop,
+                               std::chrono::steady_clock::time_point deadline) {
+        std::unique_lock lock(mutex_);
+        not_empty_.wait_until(lock, stop, deadline, [&] { return closed_ || !items_.empty(); });
         if (stop.stop_requested() || items_.empty()) return std::nullopt;
         T value = std::move(items_.front());
         items_.pop_front();

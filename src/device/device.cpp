@@ -50,10 +50,46 @@ std::span<float> Buffer::host_f32() {
     return {reinterpret_cast<float*>(host_data()), bytes() / sizeof(float)};
 }
 
-BufferPtr upload(Device& device, Stream& stream, const std::string& name, const Tensor& tensor) {
+void Device::copy_range(Buffer& source, size_t source_offset, Buffer& target, size_t target_offset,
+                        size_t bytes, Stream& /*stream*/) {
+    require_range(source, source_offset, bytes);
+    require_range(target, target_offset, bytes);
+    if (source.host_data() == nullptr || target.host_data() == nullptr) {
+        throw Error(ErrorCode::runtime, fmt::format("copy '{}' to '{}': wanted both in host memory",
+                                                    source.info().name, target.info().name));
+    }
+    if (bytes == 0) return;
+    std::memcpy(target.host_data() + target_offset, source.host_data() + source_offset, bytes);
+}
+
+std::unique_ptr<Event> Device::make_event() {
+    return std::make_unique<Event>();
+}
+
+void Device::record(Event& /*event*/, Stream& /*stream*/) {}
+
+void Device::wait(Stream& /*stream*/, Event& /*event*/) {}
+
+double Device::elapsed_ms(Event& /*from*/, Event& /*to*/) {
+    return 0.0;
+}
+
+std::unique_ptr<RoiPaster> Device::make_roi_paster(const RoiTables& /*tables*/) {
+    return nullptr;
+}
+
+void require_range(const Buffer& buffer, size_t offset, size_t bytes) {
+    if (offset <= buffer.bytes() && bytes <= buffer.bytes() - offset) return;
+    throw Error(ErrorCode::runtime,
+                fmt::format("buffer '{}': found bytes {} to {}, wanted them within its {}",
+                            buffer.info().name, offset, offset + bytes, buffer.bytes()));
+}
+
+BufferPtr upload(Device& device, Stream& stream, const std::string& name, const Tensor& tensor,
+                 Location location) {
     const Tensor values = tensor.to_f32();
     const TensorInfo info{name, DType::f32, values.shape()};
-    BufferPtr target = device.allocate(info, Location::device);
+    BufferPtr target = device.allocate(info, location);
     if (values.bytes() == 0) return target;
     if (target->host_data() != nullptr) {
         std::memcpy(target->host_data(), values.data(), values.bytes());

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/log.h"
+#include "core/roi_tables.h"
 #include "core/tensor.h"
 
 namespace newscaster::device {
@@ -42,6 +43,7 @@ struct DeviceInfo {
     std::string runtime;                // "OpenVINO 2026.4.1"
     std::vector<Precision> precisions;  // that run natively here, best first
     int cores = 1;                      // host threads that make sense
+    int batch = 1;                      // frames that one run of a renderer's graph should draw
     uint64_t memory_bytes = 0;          // free memory; 0 = not known
 };
 
@@ -57,6 +59,14 @@ class Stream {
   public:
     virtual ~Stream() = default;
     virtual void synchronize() = 0;
+};
+
+// A point in a stream: see Device::record. On the CPU it has always passed.
+class Event {
+  public:
+    virtual ~Event() = default;
+    // Returns when the work enqueued before the last record is done.
+    virtual void synchronize() {}
 };
 
 // A dense block of memory owned by a device; freed with the last shared_ptr.
@@ -120,6 +130,18 @@ struct GraphSignature {
     std::vector<TensorInfo> outputs;
 };
 
+// Draws face crops into the region of interest (ROI) of one canvas picture, as NV12. Immutable;
+// safe for several threads, each with its own stream.
+class RoiPaster {
+  public:
+    virtual ~RoiPaster() = default;
+    // Entry `index` of crops, planar RGB f32 [n, 3, size, size], into `target` (u8) from byte
+    // `offset` on: height rows of luma, height / 2 rows of Cb, Cr pairs, width bytes each. Every
+    // byte equals that of the compositor. Enqueues on `stream`.
+    virtual void paste(Buffer& crops, int64_t index, Buffer& target, size_t offset,
+                       Stream& stream) const = 0;
+};
+
 class Device {
   public:
     virtual ~Device() = default;
@@ -129,6 +151,22 @@ class Device {
     [[nodiscard]] virtual BufferPtr allocate(TensorInfo info, Location location) = 0;
     // Copies all bytes; sizes must be equal. Asynchronous on `stream` where the provider is.
     virtual void copy(Buffer& source, Buffer& target, Stream& stream) = 0;
+    // The same for `bytes` bytes from `source_offset` to `target_offset`, both within the buffers.
+    virtual void copy_range(Buffer& source, size_t source_offset, Buffer& target,
+                            size_t target_offset, size_t bytes, Stream& stream);
+
+    // Order between streams. Until the first record an event counts as passed. The defaults are
+    // those of a provider whose work runs inside the call.
+    [[nodiscard]] virtual std::unique_ptr<Event> make_event();
+    virtual void record(Event& event, Stream& stream);
+    virtual void wait(Stream& stream, Event& event);
+    // Milliseconds of device time between two events that have passed; 0 where work has no clock
+    // of its own.
+    [[nodiscard]] virtual double elapsed_ms(Event& from, Event& to);
+
+    // Paste-back on the device; nullptr where the provider has none (the compositor does it then).
+    [[nodiscard]] virtual std::unique_ptr<RoiPaster> make_roi_paster(const RoiTables& tables);
+
     [[nodiscard]] virtual GraphSignature inspect(const std::filesystem::path& onnx_file) = 0;
     // `content_hash` (sha256 of the file, from the manifest) keys the compiled-graph cache.
     [[nodiscard]] virtual std::unique_ptr<Graph> load(const std::filesystem::path& onnx_file,
@@ -136,16 +174,20 @@ class Device {
                                                       const GraphOptions& options) = 0;
 };
 
-// Providers built into this binary, the one that "auto" takes first: "cpu", and "cuda" in builds
-// with NEWSCASTER_CUDA.
+// Providers built into this binary, best first: "cuda" in builds with NEWSCASTER_CUDA, "cpu" in
+// those with NEWSCASTER_OPENVINO.
 [[nodiscard]] std::vector<std::string> provider_names();
 
-// Opens a provider by name. Throws Error(device_unavailable) naming those that exist.
+// Opens a provider by name; "auto" takes the best that works here and logs why better ones do not.
+// Throws Error(device_unavailable) naming those that exist.
 [[nodiscard]] std::unique_ptr<Device> open_device(const std::string& provider,
                                                   const DeviceOptions& options);
 
-// Convenience: a device buffer holding the tensor's values as f32 under `name`.
+// Throws Error(runtime) unless the bytes lie within the buffer.
+void require_range(const Buffer& buffer, size_t offset, size_t bytes);
+
+// Convenience: a buffer holding the tensor's values as f32 under `name`.
 [[nodiscard]] BufferPtr upload(Device& device, Stream& stream, const std::string& name,
-                               const Tensor& tensor);
+                               const Tensor& tensor, Location location = Location::device);
 
 }  // namespace newscaster::device

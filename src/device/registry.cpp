@@ -8,7 +8,9 @@
 #ifdef NEWSCASTER_CUDA
 #include "device/cuda/cuda_device.h"
 #endif
+#ifdef NEWSCASTER_OPENVINO
 #include "device/openvino/openvino_device.h"
+#endif
 #include "newscaster/error.h"
 
 namespace newscaster::device {
@@ -20,13 +22,32 @@ struct Provider {
     std::unique_ptr<Device> (*open)(const DeviceOptions& options);
 };
 
-// "auto" takes the first; cuda is for those who ask for it until whole renders have run on it.
+// Best first.
 constexpr Provider kProviders[] = {
-    {"cpu", &open_openvino_device},
 #ifdef NEWSCASTER_CUDA
     {"cuda", &open_cuda_device},
 #endif
+#ifdef NEWSCASTER_OPENVINO
+    {"cpu", &open_openvino_device},
+#endif
 };
+
+std::unique_ptr<Device> open_best_device(const DeviceOptions& options) {
+    std::vector<std::string> reasons;
+    for (const auto& provider : kProviders) {
+        try {
+            auto device = provider.open(options);
+            for (const auto& reason : reasons) options.log(LogLevel::info, "{}", reason);
+            return device;
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::device_unavailable) throw;
+            reasons.push_back(
+                fmt::format("provider {} is not used: {}", provider.name, error.what()));
+        }
+    }
+    throw Error(ErrorCode::device_unavailable,
+                fmt::format("device: no provider works here: {}", fmt::join(reasons, "; ")));
+}
 
 }  // namespace
 
@@ -38,6 +59,7 @@ std::vector<std::string> provider_names() {
 }
 
 std::unique_ptr<Device> open_device(const std::string& provider, const DeviceOptions& options) {
+    if (provider == "auto") return open_best_device(options);
     for (const auto& known : kProviders) {
         if (known.name == provider) return known.open(options);
     }

@@ -204,8 +204,8 @@ const Tensor& Pack::constant(const std::string& name) const {
 }
 
 std::unique_ptr<device::Graph> Pack::load_graph(device::Device& device, std::string_view role,
-                                                device::Precision precision,
-                                                int concurrency) const {
+                                                device::Precision precision, int concurrency,
+                                                int64_t batch) const {
     const GraphSpec& graph = manifest_.graph(role);
     const std::string precision_name(device::name_of(precision));
     if (!offers(graph, precision_name)) {
@@ -223,7 +223,11 @@ std::unique_ptr<device::Graph> Pack::load_graph(device::Device& device, std::str
     device::GraphOptions options;
     options.precision = precision;
     options.concurrency = concurrency;
-    for (const auto& [name, spec] : graph.inputs) options.input_shapes.emplace(name, spec.shape);
+    for (const auto& [name, spec] : graph.inputs) {
+        Shape shape = spec.shape;
+        if (batch != 1 && !shape.empty() && shape[0] == 1) shape[0] = batch;
+        options.input_shapes.emplace(name, std::move(shape));
+    }
     return device.load(file, chosen.sha256, options);
 }
 

@@ -30,10 +30,12 @@ class Pack {
     // when the pack allows that precision; otherwise Error(device_unavailable) listing what it
     // offers. A file whose sha256 differs from the manifest, or whose signature does not match, is
     // never loaded: Error(bad_pack).
+    // batch: frames that one run takes; replaces an extent of 1 along every input's first axis.
     [[nodiscard]] std::unique_ptr<device::Graph> load_graph(device::Device& device,
                                                             std::string_view role,
                                                             device::Precision precision,
-                                                            int concurrency) const;
+                                                            int concurrency,
+                                                            int64_t batch = 1) const;
 
     // Best precision of `device` that every one of `roles` allows.
     [[nodiscard]] device::Precision pick_precision(

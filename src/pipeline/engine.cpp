@@ -22,8 +22,8 @@ std::unique_ptr<device::Device> open_chosen_device(const EngineOptions& options,
         device_options.cache_dir =
             options.cache_dir.empty() ? default_cache_dir() : options.cache_dir;
     }
-    const bool automatic = options.provider == "auto" || options.provider.empty();
-    return device::open_device(automatic ? device::provider_names().front() : options.provider,
+    device_options.ordinal = options.device;
+    return device::open_device(options.provider.empty() ? "auto" : options.provider,
                                device_options);
 }
 
@@ -37,6 +37,7 @@ void check_options(const EngineOptions& options) {
     };
     check("threads", options.threads);
     check("frames in flight", options.frames_in_flight);
+    check("device", options.device);
 }
 
 namespace {
@@ -76,11 +77,16 @@ EngineInfo describe(const pack::Manifest& manifest, const device::DeviceInfo& de
 Engine::Impl::Impl(const EngineOptions& options)
     : log(options.log), pack(pack::Pack::open(options.pack)) {
     check_options(options);
+    vram_mode = options.vram_mode;
     const auto start = std::chrono::steady_clock::now();
     device = open_chosen_device(options, log);
     info = describe(manifest(), device->info());
     info.threads = options.threads > 0 ? options.threads : device->info().cores;
-    info.frames_in_flight = options.frames_in_flight > 0 ? options.frames_in_flight : info.threads;
+    const int batch = device->info().batch;
+    const int automatic_count = batch > 1 ? batch : info.threads;
+    info.frames_in_flight =
+        options.frames_in_flight > 0 ? options.frames_in_flight : automatic_count;
+    info.batched = batch > 1 && info.frames_in_flight > 1;
 
     const bool automatic = options.precision == "auto" || options.precision.empty();
     const device::Precision precision =
@@ -92,13 +98,17 @@ Engine::Impl::Impl(const EngineOptions& options)
     const auto load = [&](std::string_view role, device::Precision at, int concurrency) {
         return pack.load_graph(*device, role, at, concurrency);
     };
+    const auto load_renderer = [&](std::string_view role) {
+        return info.batched ? pack.load_graph(*device, role, precision, 1, info.frames_in_flight)
+                            : load(role, precision, info.frames_in_flight);
+    };
     audio_encoder = load(pack::role::kAudioEncoder, device::Precision::f32, 1);
     motion_generator = load(pack::role::kMotionGenerator, device::Precision::f32, 1);
     if (manifest().graphs.contains(pack::role::kStitch)) {
         stitch = load(pack::role::kStitch, device::Precision::f32, 1);
     }
-    warp = load(pack::role::kWarp, precision, info.frames_in_flight);
-    decoder = load(pack::role::kDecoder, precision, info.frames_in_flight);
+    warp = load_renderer(pack::role::kWarp);
+    decoder = load_renderer(pack::role::kDecoder);
 
     info.load_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     log(LogLevel::info, "engine: {} on {} ({}), {}, {} frames in flight, ready in {:.2f} s",

@@ -23,11 +23,13 @@ struct Engine::Impl {
 
     Log log;
     EngineInfo info;
+    VramMode vram_mode = VramMode::automatic;
     std::unique_ptr<device::Device> device;
     pack::Pack pack;
     std::unique_ptr<device::Graph> audio_encoder;
     std::unique_ptr<device::Graph> motion_generator;
     std::unique_ptr<device::Graph> stitch;  // where the pack has one
+    // Of info.frames_in_flight frames a run where info.batched, else of one.
     std::unique_ptr<device::Graph> warp;
     std::unique_ptr<device::Graph> decoder;
 

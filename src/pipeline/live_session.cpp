@@ -196,6 +196,17 @@ LiveSession::LiveSession(std::shared_ptr<const Engine::Impl> engine,
             static_cast<size_t>(engine_->manifest().motion.window_frames),
             CadenceRenderer::Meters{warp_meter_, decode_meter_, blend_meter_});
     }
+    if (engine_->info.batched) {
+        if (cadence_) {
+            throw Error(ErrorCode::bad_input,
+                        fmt::format("a stride other than 1 and cadence plans need a batch size of "
+                                    "1 on {}, found {}",
+                                    engine_->info.provider, engine_->info.frames_in_flight));
+        }
+        batches_ = std::make_unique<BatchRenderer>(
+            *engine_, *avatar_, pool_,
+            BatchRenderer::Meters{warp_meter_, decode_meter_, composite_meter_});
+    }
     try {
         start_threads(std::make_unique<Analysis>(*this, options));
     } catch (...) {
@@ -212,7 +223,20 @@ LiveSession::~LiveSession() {
 void LiveSession::start_threads(std::unique_ptr<Analysis> analysis) {
     threads_.emplace_back(
         [this, owned = std::move(analysis)] { guarded("analysis", [&] { analyse(*owned); }); });
-    for (int i = 0; i < engine_->info.frames_in_flight; ++i) {
+    if (batches_) {
+        threads_.emplace_back(
+            [this] { guarded("render", [this] { batches_->draw(jobs_, stop_.get_token()); }); });
+        threads_.emplace_back([this] {
+            guarded("composite", [this] {
+                batches_->finish(
+                    [this](int64_t index, VideoFramePtr frame) {
+                        return finished_.push(index, std::move(frame), stop_.get_token());
+                    },
+                    stop_.get_token());
+            });
+        });
+    }
+    for (int i = 0; !batches_ && i < engine_->info.frames_in_flight; ++i) {
         threads_.emplace_back([this] { guarded("render", [this] { render(); }); });
     }
     threads_.emplace_back([this] { guarded("deliver", [this] { deliver(); }); });

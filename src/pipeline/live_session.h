@@ -3,8 +3,8 @@
 //
 // Threads: one analysis thread (features, motion, keypoints), `frames_in_flight` render workers
 // (each draws a whole frame: warp, decode, paste; with a cadence some frames from others), one
-// delivery thread. Bounded queues between them hold back whoever is ahead; the first error stops
-// all.
+// delivery thread. On a GPU two threads take the workers' place, see BatchRenderer. Bounded queues
+// between them hold back whoever is ahead; the first error stops all.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,7 @@
 #include "core/bounded_queue.h"
 #include "core/stage_types.h"
 #include "newscaster/engine.h"
+#include "pipeline/batch_renderer.h"
 #include "pipeline/cadence_renderer.h"
 #include "pipeline/cadence_track.h"
 #include "pipeline/engine_impl.h"
@@ -89,7 +90,8 @@ class LiveSession final : public Session {
     std::unique_ptr<CadenceRenderer> cadence_;  // takes the place of jobs_ where there is a cadence
     OrderedQueue<VideoFramePtr> finished_;
     FramePool pool_;
-    std::vector<std::jthread> threads_;  // last: joined before anything above goes
+    std::unique_ptr<BatchRenderer> batches_;  // draws jobs_ where the engine is batched
+    std::vector<std::jthread> threads_;       // last: joined before anything above goes
 };
 
 }  // namespace newscaster::pipeline

@@ -77,17 +77,41 @@ void replace_source_keypoints(avatar::Avatar& avatar, const pack::Manifest& mani
     }
 }
 
+std::string mebibytes(uint64_t bytes) {
+    return fmt::format("{} MiB", bytes >> 20U);
+}
+
+bool is_read(const Engine::Impl& engine, const std::string& tensor) {
+    return engine.manifest().graph(pack::role::kWarp).inputs.contains(tensor) ||
+           engine.manifest().graph(pack::role::kDecoder).inputs.contains(tensor);
+}
+
+// Where the avatar's tensors stay.
+device::Location place_of_sources(const avatar::Avatar& avatar, const Engine::Impl& engine) {
+    if (!engine.info.batched) return device::Location::device;  // bound to the graphs directly
+    size_t bytes = 0;
+    for (const auto& [name, tensor] : avatar.tensors) {
+        if (is_read(engine, name)) bytes += tensor.bytes();
+    }
+    const uint64_t free_bytes = engine.device->info().memory_bytes;
+    const bool fits = free_bytes == 0 || bytes < free_bytes / 2;
+    const bool streamed = engine.vram_mode == VramMode::streamed ||
+                          (engine.vram_mode == VramMode::automatic && !fits);
+    engine.log(LogLevel::info, "avatar: {} of tensors {}, {} free on the device", mebibytes(bytes),
+               streamed ? "streamed" : "resident", mebibytes(free_bytes));
+    return streamed ? device::Location::pinned : device::Location::device;
+}
+
 // Avatar tensors that the renderer's graphs read, per source frame.
 device::SourceTensors upload_sources(const avatar::Avatar& avatar, const Engine::Impl& engine) {
-    const auto& warp_inputs = engine.manifest().graph(pack::role::kWarp).inputs;
-    const auto& decoder_inputs = engine.manifest().graph(pack::role::kDecoder).inputs;
     const auto stream = engine.device->make_stream();
+    const auto place = place_of_sources(avatar, engine);
     device::SourceTensors sources(static_cast<size_t>(avatar.source_frames()));
     for (const auto& [name, tensor] : avatar.tensors) {
-        if (!warp_inputs.contains(name) && !decoder_inputs.contains(name)) continue;
+        if (!is_read(engine, name)) continue;
         for (size_t i = 0; i < sources.size(); ++i) {
             sources[i][name] = device::upload(*engine.device, *stream, name,
-                                              slice(tensor, static_cast<int64_t>(i)));
+                                              slice(tensor, static_cast<int64_t>(i)), place);
         }
     }
     stream->synchronize();
@@ -118,11 +142,10 @@ LoadedAvatar::LoadedAvatar(std::shared_ptr<const Engine::Impl> engine,
                                         canvas.height, width_, height_));
             }
         }
-        plans_.emplace_back(canvas, avatar.crop_to_canvas[index],
-                            static_cast<int>(manifest.crop.size_px),
-                            composite::SoftMask{.inset_px = avatar.mask.inset_px,
-                                                .feather_px = avatar.mask.feather_px,
-                                                .linear = avatar.mask.linear});
+        add_plan(canvas, avatar.crop_to_canvas[index],
+                 {.inset_px = avatar.mask.inset_px,
+                  .feather_px = avatar.mask.feather_px,
+                  .linear = avatar.mask.linear});
         poses.push_back({.canonical_keypoints = row_of(avatar, "kp_canonical", i),
                          .motion = row_of(avatar, "source_motion", i)});
     }
@@ -137,6 +160,16 @@ LoadedAvatar::LoadedAvatar(std::shared_ptr<const Engine::Impl> engine,
     sources_ = upload_sources(avatar, *engine_);
     engine_->log(LogLevel::info, "avatar: {}, {}x{}, {} source frame(s)", name_, width_, height_,
                  source_frames());
+}
+
+void LoadedAvatar::add_plan(const RgbImage& canvas, const Affine& crop_to_canvas,
+                            const composite::SoftMask& mask) {
+    const int crop_size = static_cast<int>(engine_->manifest().crop.size_px);
+    plans_.emplace_back(canvas, crop_to_canvas, crop_size, mask);
+    if (!engine_->info.batched) return;
+    auto paster = engine_->device->make_roi_paster(
+        composite::make_roi_tables(canvas, crop_to_canvas, crop_size, mask));
+    if (paster != nullptr) pasters_.push_back(std::move(paster));
 }
 
 motion::AvatarConditions LoadedAvatar::conditions() const {

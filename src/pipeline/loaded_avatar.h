@@ -31,6 +31,10 @@ class LoadedAvatar final : public Avatar {
     [[nodiscard]] const composite::PastePlan& plan(int64_t source) const {
         return plans_[static_cast<size_t>(source)];
     }
+    // Paste-back on the device; nullptr where the device has none or frames are not batched.
+    [[nodiscard]] const device::RoiPaster* paster(int64_t source) const {
+        return pasters_.empty() ? nullptr : pasters_[static_cast<size_t>(source)].get();
+    }
     [[nodiscard]] const motion::Composer& composer() const { return *composer_; }
     // What the motion generator asks of the avatar.
     [[nodiscard]] motion::AvatarConditions conditions() const;
@@ -38,12 +42,16 @@ class LoadedAvatar final : public Avatar {
     [[nodiscard]] double scale() const;
 
   private:
+    void add_plan(const RgbImage& canvas, const Affine& crop_to_canvas,
+                  const composite::SoftMask& mask);
+
     std::shared_ptr<const Engine::Impl> engine_;
     std::string name_;
     int width_ = 0;
     int height_ = 0;
     device::SourceTensors sources_;
     std::vector<composite::PastePlan> plans_;
+    std::vector<std::unique_ptr<device::RoiPaster>> pasters_;  // empty or one per source frame
     std::unique_ptr<motion::Composer> composer_;
     std::vector<std::vector<float>> eye_open_;
     std::vector<std::vector<float>> eye_ball_;
