@@ -100,6 +100,9 @@ main() {
     : >"$log"
     install_packages "$profile"
     install_wheels
+    if [[ $profile == test || $profile == bench ]]; then
+        scripts/fetch_detectors.sh >>"$log" 2>&1 || fail "could not fetch the face detectors"
+    fi
     echo "setup: ready for $profile"
 }
 

@@ -41,7 +41,8 @@ int run(const AvatarInfoRequest& request, const GlobalOptions& global) {
 }
 
 int run(const AvatarCreateRequest& request, const GlobalOptions& global) {
-    const AvatarSource source = make_source(request);
+    AvatarSource source = make_source(request);
+    if (!source.crop && source.detectors.empty()) source.detectors = find_detectors();
     EngineOptions options;
     options.pack = find_data("packs", request.pack);
     options.provider = request.provider;

@@ -14,14 +14,16 @@ namespace newscaster::cli {
 namespace {
 
 constexpr const char* kFooter =
-    "The crop box is the square of the picture that is redrawn while the avatar speaks: the head\n"
-    "with some room around it, about 2.3 times the width of the face, its centre a little above\n"
-    "the nose. X,Y is its upper left corner in pixels of the upright picture, SIZE its side, "
-    "ANGLE\n"
-    "turns it clockwise about its centre, for a head that leans.\n"
+    "The face is found by itself. --crop says instead which square of the picture is redrawn "
+    "while\n"
+    "the avatar speaks: the head with some room around it. X,Y is its upper left corner in pixels\n"
+    "of the upright picture, SIZE its side, ANGLE turns it clockwise about its centre, for a head\n"
+    "that leans; with -v the command prints the square it used.\n"
     "\n"
-    "Example: newscaster avatar create me.jpg -o me --crop 510,80,640\n"
-    "         newscaster render speech.wav -a me";
+    "Examples: newscaster avatar create me.jpg -o me\n"
+    "          newscaster avatar create us.jpg -o me --face 2\n"
+    "          newscaster avatar create me.jpg -o me --crop 510,80,640\n"
+    "          newscaster render speech.wav -a me";
 
 // "a,b,c" as numbers: at least `least`, at most as many as there is room for. The count.
 size_t parse_numbers(const char* option, const std::string& text, size_t least,
@@ -51,7 +53,7 @@ void add_engine_options(CLI::App& verb, AvatarCreateRequest& request) {
     verb.add_option("--pack", request.pack, "Model pack: bundled name or folder")
         ->type_name("PACK")
         ->capture_default_str();
-    verb.add_option("--provider", request.provider, "auto or cpu")
+    verb.add_option("--provider", request.provider, "auto (best that works here), cuda or cpu")
         ->type_name("NAME")
         ->capture_default_str();
     verb.add_option("--threads", request.threads, "Compute threads, 0 = all cores")
@@ -71,9 +73,15 @@ void add_avatar_options(CLI::App& verb, AvatarCreateRequest& request) {
     verb.add_option("-o,--output", request.output, "Folder of the avatar to write")
         ->required()
         ->type_name("DIR");
-    verb.add_option("--crop", request.crop, "Square to redraw, in pixels of the picture")
-        ->required()
+    verb.add_option("--face", request.face,
+                    "Which face: largest, center, or 1 for the largest, 2 for the next, ...")
+        ->type_name("WHICH")
+        ->capture_default_str();
+    verb.add_option("--crop", request.crop,
+                    "Square to redraw, in pixels of the picture [found by the face detectors]")
         ->type_name("X,Y,SIZE[,ANGLE]");
+    verb.add_option("--detectors", request.detectors, "Folder of the face detectors [bundled]")
+        ->type_name("DIR");
     verb.add_flag("--force", request.force, "Replace an avatar that is there already");
     verb.add_option("--name", request.name, "The avatar's name [the folder's]")->type_name("TEXT");
     verb.add_option("--title", request.title, "Name for people [the name]")->type_name("TEXT");
@@ -82,10 +90,10 @@ void add_avatar_options(CLI::App& verb, AvatarCreateRequest& request) {
         ->capture_default_str();
     verb.add_option(
             "--eye-open", request.eye_open,
-            "Opening of left and right eye, 0 closed [0.8,0.8]; some packs' motion reads it")
+            "Opening of left and right eye, 0 closed [measured]; some packs' motion reads it")
         ->type_name("L,R");
     verb.add_option("--eye-ball", request.eye_ball,
-                    "Movement of the irises: x left, x right, y, y, z, z [0,0,0,0,0,0]")
+                    "Movement of the irises: x left, x right, y, y, z, z [measured]")
         ->type_name("NUMBERS");
     add_engine_options(verb, request);
 }
@@ -98,14 +106,20 @@ AvatarSource make_source(const AvatarCreateRequest& request) {
     source.name = request.name;
     source.title = request.title;
     source.license = request.license;
-    std::array<double, 4> box{};
-    parse_numbers("--crop", request.crop, 3, box);
-    source.crop = {.x = box[0], .y = box[1], .size = box[2], .angle_deg = box[3]};
+    source.face = request.face;
+    source.detectors = request.detectors;
+    if (!request.crop.empty()) {
+        std::array<double, 4> box{};
+        parse_numbers("--crop", request.crop, 3, box);
+        source.crop = {.x = box[0], .y = box[1], .size = box[2], .angle_deg = box[3]};
+    }
     if (!request.eye_open.empty()) {
-        parse_numbers("--eye-open", request.eye_open, source.eye_open.size(), source.eye_open);
+        auto& values = source.eye_open.emplace();
+        parse_numbers("--eye-open", request.eye_open, values.size(), values);
     }
     if (!request.eye_ball.empty()) {
-        parse_numbers("--eye-ball", request.eye_ball, source.eye_ball.size(), source.eye_ball);
+        auto& values = source.eye_ball.emplace();
+        parse_numbers("--eye-ball", request.eye_ball, values.size(), values);
     }
     return source;
 }

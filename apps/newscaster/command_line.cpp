@@ -14,7 +14,7 @@ constexpr const char* kFooter =
     "Examples:\n"
     "  newscaster render speech.wav                    anna speaks it, speech.mp4\n"
     "  newscaster render news.mp3 -a marcus -o out.mp4\n"
-    "  newscaster avatar create me.jpg -o me --crop 510,80,640\n"
+    "  newscaster avatar create me.jpg -o me           your own presenter from a picture\n"
     "  newscaster doctor                               what this machine can run\n"
     "\n"
     "Values come from defaults, a TOML file (--config), NEWSCASTER_* variables and flags;\n"

@@ -74,4 +74,15 @@ fs::path find_data(const std::string& kind, const std::string& wanted) {
                     known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")), file));
 }
 
+fs::path find_detectors() {
+    std::error_code ignored;
+    for (const auto& root : roots()) {
+        fs::path candidate = root / "detectors";
+        if (fs::is_directory(candidate, ignored)) return candidate;
+    }
+    throw Error(ErrorCode::bad_pack,
+                "the face detectors are not installed: run scripts/fetch_detectors.sh, name their "
+                "folder with --detectors, or say where the face is with --crop");
+}
+
 }  // namespace newscaster::cli

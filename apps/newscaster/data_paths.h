@@ -11,4 +11,8 @@ namespace newscaster::cli {
 // kind: "packs" or "avatars". Throws Error(bad_pack) listing the names that exist.
 [[nodiscard]] std::filesystem::path find_data(const std::string& kind, const std::string& wanted);
 
+// The folder "detectors" with the networks that find faces, looked up in the same places. Throws
+// Error(bad_pack) saying how to get them.
+[[nodiscard]] std::filesystem::path find_detectors();
+
 }  // namespace newscaster::cli

@@ -55,7 +55,9 @@ struct AvatarCreateRequest {
     std::string source;
     std::string output;
     std::string pack = "studio";
-    std::string crop;
+    std::string crop;  // empty = find the face
+    std::string face = "largest";
+    std::string detectors;  // folder; empty = the bundled ones
     std::string name;
     std::string title;
     std::string license = "unknown";

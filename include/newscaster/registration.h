@@ -1,7 +1,7 @@
 // Making an avatar of a picture: crop, features and motion through the pack's own extractors.
 //
 //   newscaster::AvatarSource source{.picture = "me.jpg", .folder = "avatars/me"};
-//   source.crop = {.x = 510, .y = 80, .size = 640};
+//   source.detectors = "detectors";  // or source.crop = {.x = 510, .y = 80, .size = 640};
 //   newscaster::create_avatar({.pack = "packs/studio"}, source);
 //
 // docs/avatar-format.md describes the folder it writes.
@@ -9,6 +9,7 @@
 
 #include <array>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "newscaster/engine.h"
@@ -30,21 +31,27 @@ struct AvatarSource {
     std::filesystem::path picture;  // JPEG, PNG, WebP, ...; the content decides
     std::filesystem::path folder;   // avatar to write
     bool replace = false;           // an avatar that is in `folder` already
-    CropBox crop;
+    // None: the face is found by the networks in `detectors`, and cut as the pack wants it.
+    std::optional<CropBox> crop;
+    std::filesystem::path detectors;  // folder that scripts/fetch_detectors.sh makes
+    // Which of several faces: "largest" (of equally large ones the most central), "center", or "1"
+    // for the largest, "2" for the next, ...
+    std::string face = "largest";
     std::string name;                 // empty = the folder's
     std::string title;                // empty = the name
     std::string license = "unknown";  // of the picture
     // State of the eyes in the picture, for packs whose motion depends on it. Opening, left and
     // right: distances of three pairs of lid points, summed, over the eye's width (0 closed, about
-    // 0.8 open).
-    std::array<double, 2> eye_open{0.8, 0.8};
-    // Movement of the irises: x left, x right, y left, y right, z left, z right; 0 = centred.
-    std::array<double, 6> eye_ball{};
+    // 0.8 open). None: measured where the face was found by `detectors`, else 0.8.
+    std::optional<std::array<double, 2>> eye_open;
+    // Movement of the irises, in crop sizes: x left, x right, y left, y right, z left, z right; 0 =
+    // centred. None: measured, else 0.
+    std::optional<std::array<double, 6>> eye_ball;
 };
 
 // Writes the avatar, complete or not at all, and says what it holds. Of `options`, pack, provider,
-// threads, cache and log count. Throws Error: bad_input (picture, crop box), bad_pack (the pack has
-// no extractors), io, device_unavailable, runtime.
+// threads, cache and log count. Throws Error: bad_input (picture, crop box, no face), bad_pack (the
+// pack has no extractors or no framing, a detector is missing), io, device_unavailable, runtime.
 NEWSCASTER_EXPORT AvatarInfo create_avatar(const EngineOptions& options,
                                            const AvatarSource& source);
 

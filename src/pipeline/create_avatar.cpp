@@ -13,6 +13,7 @@
 #include "registration/crop_box.h"
 #include "registration/crop_sampler.h"
 #include "registration/extractor.h"
+#include "registration/face_finder.h"
 
 namespace newscaster {
 
@@ -21,6 +22,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int kMinCanvasPx = 16;
+constexpr double kSmallFacePx = 64.0;
 
 // Video frames have even sides: the last column or row is repeated where the picture's are odd, so
 // nothing of it is lost and nothing is stretched.
@@ -48,7 +50,7 @@ RgbImage read_source(const AvatarSource& source) {
                     fmt::format("{}: the picture is {}x{} pixels, at least {} a side are wanted",
                                 source.picture.string(), image.width, image.height, kMinCanvasPx));
     }
-    registration::check_crop_box(source.crop, image.width, image.height);
+    if (source.crop) registration::check_crop_box(*source.crop, image.width, image.height);
     return pad_to_even(std::move(image));
 }
 
@@ -75,22 +77,88 @@ void check_eyes(const AvatarSource& source) {
                         fmt::format("{}: found {:g}, wanted -1000 to 1000", name, value));
         }
     };
-    check("eye opening", source.eye_open);
-    check("iris movement", source.eye_ball);
+    if (source.eye_open) check("eye opening", *source.eye_open);
+    if (source.eye_ball) check("iris movement", *source.eye_ball);
 }
 
-void add_eyes(const AvatarSource& source, const pack::MotionSpec& motion, TensorMap& tensors) {
+// Where the face is and what its eyes do.
+struct Framing {
+    CropBox crop;
+    std::array<double, 2> eye_open{0.8, 0.8};  // open, looking ahead, unless measured
+    std::array<double, 6> eye_ball{};
+};
+
+Framing find_framing(const AvatarSource& source, const RgbImage& picture,
+                     const pack::Manifest& manifest, device::Device& device, const Log& log) {
+    if (source.detectors.empty()) {
+        throw Error(ErrorCode::bad_input,
+                    fmt::format("{}: found neither a crop box nor face detectors, wanted one of "
+                                "them",
+                                source.picture.string()));
+    }
+    if (!manifest.crop.framing) {
+        throw Error(ErrorCode::bad_pack,
+                    fmt::format("pack '{}': crop.framing is missing, so faces cannot be cut for "
+                                "it; give the crop box",
+                                manifest.name));
+    }
+    registration::FaceFinder finder(device, source.detectors);
+    const auto faces = finder.find(picture);
+    const auto& landmarks =
+        registration::choose_face(faces, source.face, picture, source.picture.string()).landmarks;
+    Framing framing{.crop = registration::frame_face(landmarks, *manifest.crop.framing),
+                    .eye_open = registration::eye_opening(landmarks)};
+    framing.eye_ball = registration::iris_movement(landmarks, framing.crop);
+    if (!registration::is_centred_on(framing.crop, picture.width, picture.height)) {
+        throw Error(ErrorCode::bad_input,
+                    fmt::format("{}: the face is cut in half by the picture's edge, wanted more "
+                                "of it",
+                                source.picture.string()));
+    }
+    const double face_px = registration::face_size_px(landmarks);
+    if (face_px < kSmallFacePx) {
+        log(LogLevel::warning,
+            "{}: the face is {:.0f} pixels wide, fewer than {:.0f}: the avatar will be blurred",
+            source.picture.string(), face_px, kSmallFacePx);
+    }
+    log(LogLevel::info, "{}: {} face(s); {:.0f} pixels, crop box {:.1f},{:.1f},{:.1f},{:.1f}",
+        source.picture.string(), faces.size(), face_px, framing.crop.x, framing.crop.y,
+        framing.crop.size, framing.crop.angle_deg);
+    return framing;
+}
+
+// What the user says counts.
+Framing frame(const AvatarSource& source, const RgbImage& picture, const pack::Manifest& manifest,
+              device::Device& device, const Log& log) {
+    Framing framing;
+    if (source.crop) {
+        framing.crop = *source.crop;
+        if (framing.crop.size < static_cast<double>(manifest.crop.size_px) / 4.0) {
+            log(LogLevel::warning,
+                "{}: the crop box is {:.0f} pixels wide, the pack draws {}: the avatar will be "
+                "blurred",
+                source.picture.string(), framing.crop.size, manifest.crop.size_px);
+        }
+    } else {
+        framing = find_framing(source, picture, manifest, device, log);
+    }
+    if (source.eye_open) framing.eye_open = *source.eye_open;
+    if (source.eye_ball) framing.eye_ball = *source.eye_ball;
+    return framing;
+}
+
+void add_eyes(const Framing& framing, const pack::MotionSpec& motion, TensorMap& tensors) {
     if (const auto* span = motion.find(pack::ConditionKind::eye_open); span != nullptr) {
-        tensors.emplace(avatar::kEyeOpen, eye_tensor(source.eye_open, *span, avatar::kEyeOpen));
+        tensors.emplace(avatar::kEyeOpen, eye_tensor(framing.eye_open, *span, avatar::kEyeOpen));
     }
     if (const auto* span = motion.find(pack::ConditionKind::eye_ball); span != nullptr) {
-        tensors.emplace(avatar::kEyeBall, eye_tensor(source.eye_ball, *span, avatar::kEyeBall));
+        tensors.emplace(avatar::kEyeBall, eye_tensor(framing.eye_ball, *span, avatar::kEyeBall));
     }
 }
 
 // Everything an avatar of one source frame may hold, by name.
 TensorMap make_tensors(const pack::Pack& pack, registration::FaceFeatures features,
-                       const RgbImage& crop, const AvatarSource& source) {
+                       const RgbImage& crop, const Framing& framing) {
     const auto& manifest = pack.manifest();
     TensorMap tensors = std::move(features.appearance);
     const Shape points{1, manifest.keypoints.count, 3};
@@ -111,7 +179,7 @@ TensorMap make_tensors(const pack::Pack& pack, registration::FaceFeatures featur
             tensors.insert_or_assign(name->second, registration::to_planes(crop));
         }
     }
-    add_eyes(source, manifest.motion, tensors);
+    add_eyes(framing, manifest.motion, tensors);
     return tensors;
 }
 
@@ -162,17 +230,13 @@ AvatarInfo create_avatar(const EngineOptions& options, const AvatarSource& sourc
     const RgbImage canvas = read_source(source);
     const auto pack = pack::Pack::open(options.pack);
     const auto crop_size = static_cast<int>(pack.manifest().crop.size_px);
-    if (source.crop.size < crop_size / 4.0) {
-        log(LogLevel::warning,
-            "{}: the crop box is {:g} pixels wide, the pack draws {}: the face will be blurred",
-            source.picture.string(), source.crop.size, crop_size);
-    }
-    const Affine crop_to_canvas = registration::crop_to_picture(source.crop, crop_size);
-    const RgbImage crop = registration::cut_crop(canvas, crop_to_canvas, crop_size);
     const auto device = open_chosen_device(options, log);
+    const Framing framing = frame(source, canvas, pack.manifest(), *device, log);
+    const Affine crop_to_canvas = registration::crop_to_picture(framing.crop, crop_size);
+    const RgbImage crop = registration::cut_crop(canvas, crop_to_canvas, crop_size);
     registration::FaceExtractor extractor(pack, *device);
-    TensorMap tensors =
-        select_required(make_tensors(pack, extractor.extract(crop), crop, source), pack.manifest());
+    TensorMap tensors = select_required(make_tensors(pack, extractor.extract(crop), crop, framing),
+                                        pack.manifest());
     avatar::write_avatar(source.folder, describe(source, pack, canvas, crop_to_canvas), canvas,
                          tensors, source.replace);
     return describe_avatar(source.folder);

@@ -30,11 +30,15 @@ void check_crop_box(const CropBox& box, int width, int height) {
     if (box.size < kMinSizePx || box.size > kMaxSizePx) {
         fail(box, fmt::format("a size of {:g} to {:g} pixels", kMinSizePx, kMaxSizePx));
     }
-    const double cx = box.x + box.size / 2.0;
-    const double cy = box.y + box.size / 2.0;
-    if (!(cx >= 0.0 && cx <= width && cy >= 0.0 && cy <= height)) {
+    if (!is_centred_on(box, width, height)) {
         fail(box, fmt::format("a square whose centre is on the picture of {}x{}", width, height));
     }
+}
+
+bool is_centred_on(const CropBox& box, int width, int height) {
+    const double cx = box.x + box.size / 2.0;
+    const double cy = box.y + box.size / 2.0;
+    return cx >= 0.0 && cx <= width && cy >= 0.0 && cy <= height;
 }
 
 Affine crop_to_picture(const CropBox& box, int crop_size) {

@@ -10,6 +10,8 @@ namespace newscaster::registration {
 // its centre is on a picture of this size.
 void check_crop_box(const CropBox& box, int width, int height);
 
+[[nodiscard]] bool is_centred_on(const CropBox& box, int width, int height);
+
 // Crop pixels (a square of crop_size) to picture pixels, both continuous with centres at +0.5.
 // Without an angle the map is exactly a scale and a shift.
 [[nodiscard]] Affine crop_to_picture(const CropBox& box, int crop_size);

@@ -1,5 +1,5 @@
 // Pictures in: newscaster avatar create (cases P12 to P16, P18, P20 and P30, as far as they are
-// about still pictures and a crop box given by the user).
+// about still pictures).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -84,8 +84,9 @@ class Pictures : public testing::Test {
   protected:
     RunResult create(const fs::path& picture, const std::string& crop,
                      const std::vector<std::string>& more = {}) {
-        std::vector<std::string> arguments{
-            "avatar", "create", picture.string(), "-o", avatar_.string(), "--crop", crop};
+        std::vector<std::string> arguments{"avatar", "create", picture.string(), "-o",
+                                           avatar_.string()};
+        if (!crop.empty()) arguments.insert(arguments.end(), {"--crop", crop});
         arguments.insert(arguments.end(), more.begin(), more.end());
         return newscaster(arguments);
     }
@@ -298,6 +299,75 @@ TEST_F(Pictures, BoxesAtTheBorderAndTinyOnes) {
     EXPECT_NE(tiny.err.find("40 pixels wide"), std::string::npos) << tiny.err;
 }
 
+// The face is found: the same avatar, nearly, as with the box of the bundled one.
+TEST_F(Pictures, TheFaceIsFound) {
+    expect_created(portrait(), "", {"-v"});
+    const auto json = nlohmann::json::parse(std::ifstream(avatar_ / "avatar.json"));
+    const auto map = json.at("source_frames").at(0).at("crop_to_canvas");
+    const double centre_x =
+        map[0][0].get<double>() * 256 + map[0][1].get<double>() * 256 + map[0][2].get<double>();
+    const double centre_y =
+        map[1][0].get<double>() * 256 + map[1][1].get<double>() * 256 + map[1][2].get<double>();
+    EXPECT_NEAR(centre_x, 320, 6);
+    EXPECT_NEAR(centre_y, 137, 6);
+    EXPECT_NEAR(std::hypot(map[0][0].get<double>(), map[1][0].get<double>()) * 512, 167, 12);
+    const fs::path video = render(cut(6400), "found.mp4");
+    EXPECT_LT(mean_difference(Pixels(video, 0), Pixels(portrait()), {280, 90, 360, 200}), 25.0);
+}
+
+// P15: of two faces the largest is taken, or the one that is asked for; the other stays untouched.
+TEST_F(Pictures, TwoFaces) {
+    const std::string avatars = std::string(NEWSCASTER_SOURCE_DIR) + "/avatars/";
+    const std::string side_by_side(
+        "[0]crop=720:720:600:100,scale=480:480[l];[1]crop=720:720:600:100,scale=320:320,"
+        "pad=480:480:80:80:0x4a6a8a[r];[l][r]hstack");
+    const fs::path two =
+        made("p15_two.png", {"-i", avatars + "anna/canvas.png", "-i", avatars + "marcus/canvas.png",
+                             "-filter_complex", side_by_side, "-frames:v", "1"});
+    const auto centre_x = [&] {
+        const auto json = nlohmann::json::parse(std::ifstream(avatar_ / "avatar.json"));
+        const auto map = json.at("source_frames").at(0).at("crop_to_canvas");
+        return map[0][0].get<double>() * 256 + map[0][1].get<double>() * 256 +
+               map[0][2].get<double>();
+    };
+    expect_created(two, "");
+    EXPECT_NEAR(centre_x(), 240, 15);
+    const fs::path video = render(cut(640), "two.mp4");
+    EXPECT_LT(mean_difference(Pixels(video), Pixels(two), {560, 80, 880, 400}), 2.0);
+    expect_created(two, "", {"--face", "2"});
+    EXPECT_NEAR(centre_x(), 720, 15);
+    fs::remove_all(avatar_);
+    expect_refused(two, "", 2, "wanted 1 to 2", {"--face", "3"});
+    expect_refused(two, "", 2, "largest, center", {"--face", "left"});
+}
+
+// P16: a face that fills the picture and one cut by its border are found; no face is said so before
+// any heavy work.
+TEST_F(Pictures, DifficultFaces) {
+    const std::string anna = std::string(NEWSCASTER_SOURCE_DIR) + "/avatars/anna/canvas.png";
+    expect_created(made("p16_fills.png", {"-i", anna, "-vf", "crop=240:320:840:210,scale=960:1280",
+                                          "-frames:v", "1"}),
+                   "");
+    expect_created(made("p16_half_out.png", {"-i", anna, "-vf", "crop=1000:1080:0:0"}), "");
+    fs::remove_all(avatar_);
+    expect_refused(made("p16_less.png", {"-i", anna, "-vf", "crop=960:1080:0:0"}), "", 2,
+                   "cut in half");
+    const fs::path small =
+        made("p16_small.png", {"-i", anna, "-vf", "scale=480:270,pad=1920:1080:1420:790:0x4a6a8a"});
+    const RunResult warned = create(small, "");
+    EXPECT_EQ(warned.exit_code, 0) << warned.err;
+    EXPECT_NE(warned.err.find("will be blurred"), std::string::npos) << warned.err;
+    fs::remove_all(avatar_);
+    const fs::path none =
+        made("p16_noface.png", {"-f", "lavfi", "-i", "testsrc2=s=640x480", "-frames:v", "1"});
+    expect_refused(none, "", 2, "no face was found");
+    const fs::path speck =
+        made("p16_tiny.png", {"-i", anna, "-vf", "scale=160:90,pad=1920:1080:1740:970:0x4a6a8a"});
+    const RunResult result = create(speck, "");
+    EXPECT_EQ(result.exit_code, 2) << result.err;
+    EXPECT_NE(result.err.find("no face was found"), std::string::npos) << result.err;
+}
+
 // P12 and P18 for what counts as a photo: EXIF turns it, and a video of one frame is one.
 TEST_F(Pictures, PhotosFromPhones) {
     const fs::path jpeg = made("upright.jpg", {"-i", portrait().string(), "-q:v", "2"});
@@ -344,7 +414,7 @@ TEST_F(Pictures, Refusals) {
     expect_refused(clip, "0,0,100", 2, "is a video");
     expect_refused(folder_ / "none.png", kPortraitCrop, 5, "none.png");
     expect_refused(folder_, kPortraitCrop, 5, "is a folder");
-    for (const char* box : {"1,2", "1,2,x", "1,2,3,4,5", "", "1,,3", "1,2,300,", " 1,2,300"}) {
+    for (const char* box : {"1,2", "1,2,x", "1,2,3,4,5", ",", "1,,3", "1,2,300,", " 1,2,300"}) {
         expect_refused(portrait(), box, 2, "--crop");
     }
     expect_refused(portrait(), "nan,0,100", 2, "finite");

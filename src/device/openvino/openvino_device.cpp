@@ -176,18 +176,19 @@ void OpenVinoDevice::copy(Buffer& source, Buffer& target, Stream& /*stream*/) {
 std::shared_ptr<ov::Model> OpenVinoDevice::read(const std::filesystem::path& onnx_file) {
     std::error_code missing;
     if (!std::filesystem::is_regular_file(onnx_file, missing)) {
-        throw Error(ErrorCode::bad_pack, fmt::format("{}: found no such file, wanted an ONNX graph",
-                                                     onnx_file.string()));
+        throw Error(ErrorCode::bad_pack,
+                    fmt::format("{}: found no such file, wanted a graph", onnx_file.string()));
     }
     try {
         // Not Core::read_model: it offers unknown files to every other frontend too, and some of
         // those print.
-        const auto frontend = ov::frontend::FrontEndManager().load_by_framework("onnx");
+        const char* framework = onnx_file.extension() == ".tflite" ? "tflite" : "onnx";
+        const auto frontend = ov::frontend::FrontEndManager().load_by_framework(framework);
         for (const auto& extension : extensions_) frontend->add_extension(extension);
         return frontend->convert(frontend->load(onnx_file.string()));
     } catch (const std::exception& e) {
-        throw Error(ErrorCode::bad_pack, fmt::format("{}: not a usable ONNX graph: {}",
-                                                     onnx_file.string(), one_line(e)));
+        throw Error(ErrorCode::bad_pack,
+                    fmt::format("{}: not a usable graph: {}", onnx_file.string(), one_line(e)));
     }
 }
 

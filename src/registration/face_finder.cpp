@@ -1,0 +1,71 @@
+#include "registration/face_finder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "newscaster/error.h"
+
+namespace newscaster::registration {
+
+namespace {
+
+constexpr double kMinPresence = 0.5;
+
+size_t parse_number(const std::string& choice) {
+    size_t number = 0;
+    const char* const end = choice.data() + choice.size();
+    const auto [rest, fault] = std::from_chars(choice.data(), end, number);
+    if (fault != std::errc() || rest != end || number == 0) {
+        throw Error(
+            ErrorCode::bad_input,
+            fmt::format("face: found \"{}\", wanted largest, center or a number from 1", choice));
+    }
+    return number;
+}
+
+}  // namespace
+
+FaceFinder::FaceFinder(device::Device& device, const std::filesystem::path& folder)
+    : detector_(device, folder / "face_detection_short_range.tflite"),
+      landmarker_(device, folder / "face_landmark.tflite", folder / "iris_landmark.tflite") {}
+
+std::vector<FoundFace> FaceFinder::find(const RgbImage& picture) {
+    std::vector<FoundFace> found;
+    const auto keep = [&](const Face& face) {
+        FaceLandmarks landmarks = landmarker_.find(picture, face);
+        if (landmarks.presence < kMinPresence) return;
+        found.push_back({.face = face, .landmarks = std::move(landmarks)});
+    };
+    detector_.detect(picture, [&](const std::vector<Face>& candidates) {
+        std::ranges::for_each(candidates, keep);
+        return !found.empty();
+    });
+    return found;
+}
+
+const FoundFace& choose_face(const std::vector<FoundFace>& faces, const std::string& choice,
+                             const RgbImage& picture, const std::string& name) {
+    const bool by_word = choice == "largest" || choice == "center";
+    const size_t number = by_word ? 1 : parse_number(choice);
+    if (faces.empty()) {
+        throw Error(ErrorCode::bad_input,
+                    fmt::format("{}: no face was found; give the crop box (--crop), or a picture "
+                                "in which the face is larger and looks at the camera",
+                                name));
+    }
+    if (number > faces.size()) {
+        throw Error(ErrorCode::bad_input, fmt::format("face: found {}, wanted 1 to {}, the faces "
+                                                      "in {}",
+                                                      number, faces.size(), name));
+    }
+    if (!by_word) return faces[number - 1];
+    std::vector<Face> boxes;
+    std::ranges::transform(faces, std::back_inserter(boxes), &FoundFace::face);
+    const auto how = choice == "center" ? FaceChoice::most_central : FaceChoice::largest;
+    return faces[choose_face(boxes, how, picture.width, picture.height)];
+}
+
+}  // namespace newscaster::registration
