@@ -16,7 +16,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -142,18 +142,22 @@ class Role:
         return json.loads(done.stdout)
 
 
-def measure(role: str, options: argparse.Namespace, folder: Path) -> dict[str, Any]:
+def measure(
+    role: str, options: argparse.Namespace, folder: Path, result: dict[str, Any]
+) -> Iterator[None]:
+    """Fills in `result`; yields when there is something worth keeping."""
     made = Role(role, options.batch, folder)
     wanted = made.reference()
-    result: dict[str, Any] = {"batch": made.batch, "eager_fp16_ms": made.torch_ms(False)}
+    result |= {"batch": made.batch, "eager_fp16_ms": made.torch_ms(False)}
     for precision in options.precisions.split(","):
         ours = made.ours(options.program, precision)
         if "error" not in ours:
             ours["against_f32"] = compared(load_file(made.files["out"]), wanted)
         result[precision] = ours
-    if options.compile:
+        yield
+    if options.compile:  # takes minutes where convolutions are 3-D
         result["compile_fp16_ms"] = made.torch_ms(True)
-    return result
+        yield
 
 
 def clocks() -> str:
@@ -183,9 +187,10 @@ def main() -> None:
     }
     with tempfile.TemporaryDirectory() as folder:
         for role in options.roles.split(","):
-            results["roles"][role] = measure(role, options, Path(folder))
-            options.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-            times = {k: v for k, v in results["roles"][role].items() if k.endswith("ms")}
+            result = results["roles"][role] = {}
+            for _ in measure(role, options, Path(folder), result):
+                options.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+            times = {k: v for k, v in result.items() if k.endswith("ms")}
             print(role, times, flush=True)
 
 
