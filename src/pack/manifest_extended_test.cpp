@@ -96,8 +96,9 @@ Manifest parse(const json& document) {
 }
 
 TEST(ExtendedManifest, OptionalEntriesHaveDefaultsThatChangeNothing) {
-    const Manifest manifest =
-        parse_manifest(read_text(source_path("packs/studio/pack.json")), "x/pack.json");
+    json document = json::parse(read_text(source_path("packs/studio/pack.json")));
+    document["crop"].erase("framing");  // the one optional entry that this pack has
+    const Manifest manifest = parse_manifest(document.dump(), "x/pack.json");
     const MotionSpec& motion = manifest.motion;
     for (const auto& span : motion.layout) {
         EXPECT_FALSE(span.bins);
