@@ -28,7 +28,7 @@ struct CadenceOptions {
     int longest_segment = 4;        // frames from one keyframe to the next, 1 .. 4
     double max_neural_share = 0.5;  // over some seconds; above it the tolerances are loosened
     double lips_residual = 0.0008;
-    double lips_spread = 0.0098;
+    double lips_spread = 0.009;
     double eyes_residual = 0.0006;
     double eyes_spread = 0.0043;
     double other_residual = 0.002;
@@ -37,7 +37,7 @@ struct CadenceOptions {
     double turn = 0.003;
     // An onset (plosive): the sound gets louder by this much from one frame to the next and reaches
     // the floor (dB below full scale).
-    double onset_rise_db = 15.0;
+    double onset_rise_db = 20.0;
     double onset_floor_db = -45.0;
 };
 

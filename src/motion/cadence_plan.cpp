@@ -53,6 +53,7 @@ namespace {
 
 constexpr double kSilenceDb = -100.0;
 constexpr double kShareMemory = 0.99;  // of the running neural share: 100 frames
+constexpr int64_t kGrowth = 2;         // frames that a segment may have more than the one before
 constexpr double kSlackStep = 1.1;     // per segment
 constexpr double kMostSlack = 1e3;
 
@@ -284,7 +285,7 @@ std::vector<CadenceStep> CadencePlanner::plan(bool ended) {
             step.frame.key_after = end;
             steps.push_back(std::move(step));
         }
-        longest_now_ = 2 * (end - start);
+        longest_now_ = end - start + kGrowth;
         update_slack(end - start);
         add_key(end);
     }

@@ -97,7 +97,7 @@ class CadencePlanner {
     std::deque<Frame> frames_;   // from kTurnReach before the newest key on
     int64_t first_ = 0;          // index of frames_.front()
     std::deque<Key> keys_;       // newest last
-    int64_t longest_now_ = 1;    // a segment is at most twice the one before (hysteresis)
+    int64_t longest_now_ = 1;    // segments grow step by step (hysteresis)
     double slack_ = 1.0;         // factor on the tolerances
     double neural_share_ = 0.0;  // running mean
 };

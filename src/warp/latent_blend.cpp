@@ -42,9 +42,9 @@ void blend_whole(const std::vector<const float*>& keys, const ShareMaps& shares,
 }  // namespace
 
 LatentBlender::LatentBlender(device::Device& device,
-                             std::map<std::string, device::BufferPtr> outputs)
+                             const std::map<std::string, device::BufferPtr>& outputs)
     : device_(device) {
-    for (auto& [name, buffer] : outputs) {
+    for (const auto& [name, buffer] : outputs) {
         const auto& info = buffer->info();
         if (info.dtype != DType::f32) {
             throw Error(ErrorCode::bad_pack,
@@ -55,7 +55,7 @@ LatentBlender::LatentBlender(device::Device& device,
         auto host = buffer->location() == device::Location::device
                         ? device.allocate(info, device::Location::pinned)
                         : buffer;
-        outputs_.emplace(name, Output{std::move(buffer), std::move(host)});
+        outputs_.emplace(name, Output{buffer, std::move(host)});
     }
 }
 

@@ -18,7 +18,7 @@ class LatentBlender {
   public:
     // outputs: WarpStage::outputs(); device must outlive this object. Throws Error(bad_pack) for an
     // output that is not f32.
-    LatentBlender(device::Device& device, std::map<std::string, device::BufferPtr> outputs);
+    LatentBlender(device::Device& device, const std::map<std::string, device::BufferPtr>& outputs);
 
     // What the outputs hold, waiting for the warp that writes them.
     [[nodiscard]] Latents read(device::Stream& stream) const;

@@ -1,0 +1,34 @@
+// One session with a cadence, its pictures of the face and what it cost.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "newscaster/engine.h"
+#include "picture_metrics.h"
+#include "pipeline/loaded_avatar.h"
+
+namespace newscaster::bench {
+
+struct CadenceRun {
+    std::vector<Luma> faces;
+    std::vector<std::vector<float>> keypoints;  // driving [K*3]
+    std::vector<CadenceFrame> plan;
+    double wall_s = 0.0;
+    double core_s = 0.0;         // of all threads of this process
+    double foreign_cores = 0.0;  // what other processes used meanwhile
+};
+
+// Draws `samples` without encoding. avatar: one source frame.
+[[nodiscard]] CadenceRun run_cadence(const Engine& engine, const AvatarPtr& avatar,
+                                     const std::vector<float>& samples,
+                                     const CadenceOptions& cadence);
+
+// Frames in between against the same frames of the dense run: PSNR (mean, worst and where) of
+// canvas, mouth and eyes, SSIM of canvas and mouth, and the turns of lips and lids that are not
+// keyframes. Throws Error(runtime) when a keyframe differs from the dense run.
+[[nodiscard]] nlohmann::json compare_cadence(const CadenceRun& dense, const CadenceRun& run,
+                                             const pack::Manifest& manifest, const Affine& crop,
+                                             double canvas_area);
+
+}  // namespace newscaster::bench
