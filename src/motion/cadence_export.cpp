@@ -60,8 +60,8 @@ std::string picture_head(int64_t lines) {
     const int64_t width = 2 * kMargin + kLineFrames * kFrameWidth;
     const int64_t height = kHeader + std::max<int64_t>(lines, 1) * kLineHeight;
     return fmt::format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1:12}\" "
-        "viewBox=\"0 0 {0} {1:12}\" font-family=\"sans-serif\" font-size=\"11\">\n",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1:012}\" "
+        "viewBox=\"0 0 {0} {1:012}\" font-family=\"sans-serif\" font-size=\"11\">\n",
         width, height);
 }
 
