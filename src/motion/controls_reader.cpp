@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/file.h"
 #include "core/json_reader.h"
 #include "newscaster/controls.h"
 
@@ -219,6 +220,10 @@ Controls parse_controls(std::string_view json_text, const std::string& origin) {
     parse_blinks(root, controls);
     parse_session(root, controls);
     return controls;
+}
+
+Controls read_controls(const std::filesystem::path& file) {
+    return parse_controls(read_text(file), file.string());
 }
 
 }  // namespace newscaster

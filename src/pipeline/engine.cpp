@@ -7,7 +7,6 @@
 #include <thread>
 #include <utility>
 
-#include "core/file.h"
 #include "pipeline/engine_impl.h"
 #include "pipeline/live_session.h"
 #include "pipeline/loaded_avatar.h"
@@ -114,10 +113,6 @@ Engine::Impl::Impl(const EngineOptions& options)
     log(LogLevel::info, "engine: {} on {} ({}), {}, {} frames in flight, ready in {:.2f} s",
         info.pack_name, info.device_name, info.runtime, info.precision, info.frames_in_flight,
         info.load_s);
-}
-
-Controls read_controls(const std::filesystem::path& file) {
-    return parse_controls(read_text(file), file.string());
 }
 
 Engine::Engine(const EngineOptions& options) : impl_(std::make_shared<const Impl>(options)) {}
