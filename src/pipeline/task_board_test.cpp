@@ -88,6 +88,7 @@ TEST(TaskBoard, WorkersSeeCompleteKeyframes) {
     };
     {
         std::vector<std::jthread> workers;
+        workers.reserve(4);
         for (int i = 0; i < 4; ++i) workers.emplace_back(work);
         auto before = key_task(0);
         ASSERT_TRUE(board.push(before, stop.get_token()));
