@@ -46,6 +46,7 @@ int run(const AvatarCreateRequest& request, const GlobalOptions& global) {
     EngineOptions options;
     options.pack = find_data("packs", request.pack);
     options.provider = request.provider;
+    options.device = request.device;
     options.threads = request.threads;
     options.use_cache = !request.no_cache;
     options.log = global.log_sink();

@@ -56,6 +56,10 @@ void add_engine_options(CLI::App& verb, AvatarCreateRequest& request) {
     verb.add_option("--provider", request.provider, "auto (best that works here), cuda or cpu")
         ->type_name("NAME")
         ->capture_default_str();
+    verb.add_option("--device", request.device, "Which GPU, counted from 0")
+        ->check(CLI::Range(0, 1024))
+        ->type_name("N")
+        ->capture_default_str();
     verb.add_option("--threads", request.threads, "Compute threads, 0 = all cores")
         ->check(CLI::Range(0, 1024))
         ->type_name("N")

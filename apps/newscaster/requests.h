@@ -19,9 +19,9 @@ struct RenderRequest {
     double crf = 18.0;
     std::string preset = "veryfast";
     std::string provider = "auto";
+    std::string precision = "auto";
     int device = 0;
     std::string vram_mode = "auto";
-    std::string precision = "auto";
     int threads = 0;
     int batch_size = 0;
     bool no_cache = false;
@@ -65,6 +65,7 @@ struct AvatarCreateRequest {
     std::string eye_ball;
     bool force = false;
     std::string provider = "auto";
+    int device = 0;
     int threads = 0;
     bool no_cache = false;
 };

@@ -35,12 +35,12 @@ enum class VramMode {
 };
 
 struct EngineOptions {
-    std::filesystem::path pack;       // folder with pack.json
-    std::string provider = "auto";    // "auto" (best that runs here), "cuda", "cpu"
-    int device = 0;                   // which GPU, for providers that have several
+    std::filesystem::path pack;     // folder with pack.json
+    std::string provider = "auto";  // "auto" (best that runs here), "cuda", "cpu"
+    int device = 0;                 // which GPU, for providers that have several
     VramMode vram_mode = VramMode::automatic;
-    std::string precision = "auto";   // renderer: "auto", "f32", "bf16", "f16", "int8" (as offered)
-    int threads = 0;                  // compute threads; 0 = all cores
+    std::string precision = "auto";  // renderer: "auto", "f32", "bf16", "f16", "int8" (as offered)
+    int threads = 0;                 // compute threads; 0 = all cores
     // Frames rendered at the same time; 0 = one per thread, or as many as suit a GPU, which draws
     // them in one batch.
     int frames_in_flight = 0;
