@@ -16,6 +16,7 @@
 namespace newscaster {
 namespace host_kernel {
 
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): CUDA's own words
 #define __device__
 inline int __float2int_rn(float value) {
     return static_cast<int>(std::lrintf(value));
@@ -25,6 +26,7 @@ inline int __float2int_rn(float value) {
 #include "device/cuda/roi_paste.cuh"
 #pragma GCC diagnostic pop
 #undef __device__
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 RoiView view_of(const RoiTables& t) {
     return {t.width,
