@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/file.h"
 #include "pipeline/engine_impl.h"
 #include "pipeline/live_session.h"
 #include "pipeline/loaded_avatar.h"
