@@ -1,5 +1,4 @@
 // Strides through the program: quality against stride 1, the plan, repeatability.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -74,7 +73,8 @@ TEST(Cadence, StridesStayCloseToDrawingEveryFrame) {
     for (const auto& [stride, mode, floor_db] :
          {Case{"2", "warp", 50.0}, Case{"3", "warp", 48.0}, Case{"0", "warp", 50.0},
           Case{"3", "frame", 42.0}}) {
-        const std::string name = fmt::format("stride{}{}", stride, mode);
+        std::string name = "stride" + stride;
+        name += mode;
         const Drawn drawn = draw(name, {"--stride", stride, "--stride-mode", mode});
         ASSERT_EQ(drawn.video.size(), dense.video.size());
         const auto& frames = drawn.plan.at("frames");
