@@ -14,6 +14,16 @@ namespace newscaster::device {
 // Avatar tensors on the device, one set per source frame; shared by all renderers, read-only.
 using SourceTensors = std::vector<std::map<std::string, BufferPtr>>;
 
+// Throws Error(runtime) unless the frame has `values` keypoint values, naming both numbers.
+void require_keypoints(const DrivingFrame& frame, size_t values);
+
+// Tensors of the frame's source frame. Throws Error(runtime) when there is no such source frame.
+[[nodiscard]] const SourceTensors::value_type& tensors_of(const SourceTensors& sources,
+                                                          int64_t source_frame);
+
+// Whether every source frame has the tensor.
+[[nodiscard]] bool have_tensor(const SourceTensors& sources, const std::string& name);
+
 // Feeds one session. Use from one thread at a time.
 class FrameInputs {
   public:

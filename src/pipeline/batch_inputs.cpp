@@ -32,9 +32,7 @@ void BatchInputs::attach(const pack::GraphSpec& spec, const device::Graph& graph
             session.bind(input.name, driving_);
         } else if (const auto found = upstream.find(input.name); found != upstream.end()) {
             session.bind(input.name, found->second);
-        } else if (std::ranges::all_of(sources_, [&](const auto& tensors) {
-                       return tensors.contains(input.name);
-                   })) {
+        } else if (device::have_tensor(sources_, input.name)) {
             auto& buffer = inputs_[input.name];
             if (buffer == nullptr) buffer = buffer_for(input);
             session.bind(input.name, buffer);
@@ -60,19 +58,10 @@ void BatchInputs::feed(std::span<const DrivingFrame> frames, device::Buffer& key
     const size_t count = target.size() / static_cast<size_t>(batch_);
     for (size_t i = 0; i < frames.size(); ++i) {
         const DrivingFrame& frame = frames[i];
-        if (frame.keypoints.size() != count) {
-            throw Error(ErrorCode::runtime,
-                        fmt::format("driving keypoints of frame {}: found {} values, wanted {}",
-                                    frame.index, frame.keypoints.size(), count));
-        }
+        device::require_keypoints(frame, count);
         std::ranges::copy(frame.keypoints, target.subspan(i * count).begin());
         if (frame.source_frame == held_.at(i)) continue;
-        if (frame.source_frame < 0 || frame.source_frame >= std::ssize(sources_)) {
-            throw Error(ErrorCode::runtime,
-                        fmt::format("source frame: found {}, wanted 0..{}", frame.source_frame,
-                                    std::ssize(sources_) - 1));
-        }
-        const auto& tensors = sources_[static_cast<size_t>(frame.source_frame)];
+        const auto& tensors = device::tensors_of(sources_, frame.source_frame);
         for (const auto& [name, buffer] : inputs_) {
             device::Buffer& source = *tensors.at(name);
             const size_t entry = buffer->bytes() / static_cast<size_t>(batch_);
