@@ -303,7 +303,7 @@ std::string Emitter::compute(const Node& node, int value, const Indices& at) {
     if (op.starts_with("Reduce") || op == "GlobalAveragePool") return reduce(node, value, at);
     if (op == "BatchNormalization") return batch_norm(node, at);
     if (op == "InstanceApply") return instance_apply(node, at);
-    if (op == "TapSum") return tap_sum(node, value, at);
+    if (op == "TapSum") return tap_sum(node, at);
     return moved(node, value, at);
 }
 

@@ -68,7 +68,7 @@ class Emitter {
     std::string reduce(const Node& node, int value, const Indices& at);
     std::string batch_norm(const Node& node, const Indices& at);
     std::string instance_apply(const Node& node, const Indices& at);
-    std::string tap_sum(const Node& node, int value, const Indices& at);
+    std::string tap_sum(const Node& node, const Indices& at);
 
     std::string operand(const Node& node, size_t input, const Indices& at);  // broadcast
     std::string fresh(std::string_view prefix);
@@ -104,5 +104,8 @@ class Emitter {
 // Parameters and label of a kernel that stores `target`.
 [[nodiscard]] std::string kernel_parameters(const Plan& plan, const Emitter& emitter, int target);
 [[nodiscard]] std::string kernel_label(const Plan& plan, const Emitter& emitter);
+// A kernel with one thread for each t below `count`, which `body` turns into elements of `target`.
+[[nodiscard]] Step flat_step(const Plan& plan, const Emitter& emitter, int target,
+                             const std::string& name, int64_t count, const std::string& body);
 
 }  // namespace newscaster::device::cuda

@@ -277,7 +277,7 @@ std::string Emitter::instance_apply(const Node& node, const Indices& at) {
 
 // What a convolution's taps make of their own pixels, gathered: the second half of half_passes'
 // per-tap convolution.
-std::string Emitter::tap_sum(const Node& node, int to, const Indices& at) {
+std::string Emitter::tap_sum(const Node& node, const Indices& at) {
     const Window window = window_of(plan_.graph, node);
     const Shape& x = plan_.graph.values[node.input(0)].shape;
     const std::string sum = fresh("t");
@@ -295,7 +295,6 @@ std::string Emitter::tap_sum(const Node& node, int to, const Indices& at) {
     const std::string part = value(node.input(0), {at[0], channel, y, z});
     body_ += fmt::format("{} += {};\n", sum, part);
     for (int block = 0; block < 3; ++block) close();
-    (void)to;
     return sum;
 }
 

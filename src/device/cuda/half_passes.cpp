@@ -65,7 +65,8 @@ Attribute integers(std::vector<int64_t> values) {
     return attribute;
 }
 
-std::vector<int64_t> joined(std::vector<int64_t> a, const std::vector<int64_t>& b) {
+template <typename T>
+std::vector<T> joined(std::vector<T> a, const std::vector<T>& b) {
     a.insert(a.end(), b.begin(), b.end());
     return a;
 }
@@ -151,9 +152,7 @@ class Pass {
         Tensor wide(DType::f32, shape);
         std::memcpy(wide.data(), wa.data(), wa.bytes());
         std::memcpy(wide.data() + wa.bytes(), wb.data(), wb.bytes());
-        std::vector<float> bias = bias_of(graph_, a);
-        const auto more = bias_of(graph_, b);
-        bias.insert(bias.end(), more.begin(), more.end());
+        const std::vector<float> bias = joined(bias_of(graph_, a), bias_of(graph_, b));
 
         const std::string name = a.name + " & " + b.name;
         Shape y = graph_.values[a.outputs[0]].shape;
@@ -249,7 +248,7 @@ class Pass {
         Node conv{node.name + ":2x2", "Conv", {node.input(0)}, {raw}, {}};
         conv.inputs.push_back(constant(graph_, conv.name + ":weights", shifted_weights(node)));
         std::vector<float> bias;
-        for (int copy = 0; copy < 4; ++copy) bias = joined_floats(bias, bias_of(graph_, node));
+        for (int copy = 0; copy < 4; ++copy) bias = joined(std::move(bias), bias_of(graph_, node));
         conv.inputs.push_back(
             constant(graph_, conv.name + ":bias",
                      Tensor::of<float>({4 * w[0]}, std::span<const float>(bias))));
@@ -269,11 +268,6 @@ class Pass {
         emit(std::move(turn));
         emit({name, "Reshape", {turned, constant(graph_, name + ":shape", y)}, node.outputs, {}});
         return true;
-    }
-
-    static std::vector<float> joined_floats(std::vector<float> a, const std::vector<float>& b) {
-        a.insert(a.end(), b.begin(), b.end());
-        return a;
     }
 
     // [K, C, d, h, w] -> [(2, 2, K), C, d, h + 1, w + 1].

@@ -92,7 +92,6 @@ Step instance_stats_step(const Plan& plan, int index, const std::string& name) {
 
 // Softmax over few elements: a thread has a whole row.
 Step short_softmax_step(const Plan& plan, int index, const std::string& name) {
-    constexpr unsigned kThreads = 256;
     const Node& node = plan.graph.nodes[index];
     const int target = node.outputs[0];
     const Shape& x = plan.graph.values[node.input(0)].shape;
@@ -121,15 +120,7 @@ Step short_softmax_step(const Plan& plan, int index, const std::string& name) {
                                stored_as(dtype, "held[e] * scale")));
     emitter.close();
     body += emitter.take_body();
-    KernelStep step;
-    step.name = name;
-    step.threads = kThreads;
-    step.blocks = static_cast<unsigned>((rows + kThreads - 1) / kThreads);
-    step.source = fmt::format(
-        "extern \"C\" __global__ void __launch_bounds__({}) {}({}) {{\n"
-        "const int t = blockIdx.x * {} + threadIdx.x;\nif (t >= {}) return;\n{}}}\n",
-        kThreads, name, kernel_parameters(plan, emitter, target), kThreads, rows, body);
-    return {step, kernel_label(plan, emitter), emitter.reads(), target};
+    return flat_step(plan, emitter, target, name, rows, body);
 }
 
 }  // namespace newscaster::device::cuda

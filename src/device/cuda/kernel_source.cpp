@@ -107,6 +107,19 @@ template <bool kMax> __device__ float nc_block(float v, float* shared) {
 )";
 }
 
+Step flat_step(const Plan& plan, const Emitter& emitter, int target, const std::string& name,
+               int64_t count, const std::string& body) {
+    KernelStep step;
+    step.name = name;
+    step.threads = kThreads;
+    step.blocks = static_cast<unsigned>((count + kThreads - 1) / kThreads);
+    step.source = fmt::format(
+        "extern \"C\" __global__ void __launch_bounds__({}) {}({}) {{\n"
+        "const int t = blockIdx.x * {} + threadIdx.x;\nif (t >= {}) return;\n{}}}\n",
+        kThreads, name, kernel_parameters(plan, emitter, target), kThreads, count, body);
+    return {step, kernel_label(plan, emitter), emitter.reads(), target};
+}
+
 Step pointwise_step(const Plan& plan, int value, const std::string& name) {
     const Storage& storage = plan.storage[value];
     const Shape& shape = plan.graph.values[value].shape;
@@ -147,15 +160,7 @@ Step pointwise_step(const Plan& plan, int value, const std::string& name) {
         body += "}\n*reinterpret_cast<uint4*>(out + (long long)t * " + std::to_string(width) +
                 ") = *reinterpret_cast<const uint4*>(o);\n";
     }
-    KernelStep step;
-    step.name = name;
-    step.threads = kThreads;
-    step.blocks = static_cast<unsigned>((count + kThreads - 1) / kThreads);
-    step.source = fmt::format(
-        "extern \"C\" __global__ void __launch_bounds__({}) {}({}) {{\n"
-        "const int t = blockIdx.x * {} + threadIdx.x;\nif (t >= {}) return;\n{}}}\n",
-        kThreads, name, kernel_parameters(plan, emitter, value), kThreads, count, body);
-    return {step, kernel_label(plan, emitter), emitter.reads(), value};
+    return flat_step(plan, emitter, value, name, count, body);
 }
 
 namespace {

@@ -153,12 +153,16 @@ class Rewriter {
         return out_.half && !out_.keep_f32[node.outputs[0]];
     }
 
+    // Multiply-adds of a convolution.
+    [[nodiscard]] int64_t macs_of(const Node& node) const {
+        const Shape& weights = source_.values[node.input(1)].shape;
+        return source_.values[node.outputs[0]].count() *
+               (element_count(weights) / std::max<int64_t>(weights.at(0), 1));
+    }
+
     // Coordinates come from a large convolution too: it sums in f32 and is stored so.
     [[nodiscard]] bool wants_cudnn(const Node& node) const {
-        const Shape& weights = source_.values[node.input(1)].shape;
-        const int64_t macs = source_.values[node.outputs[0]].count() *
-                             (element_count(weights) / std::max<int64_t>(weights.at(0), 1));
-        return (runs_half(node) || (out_.half && macs >= kManyMacs)) &&
+        return (runs_half(node) || (out_.half && macs_of(node) >= kManyMacs)) &&
                source_.is_constant(node.input(1)) &&
                (node.input(2) == kAbsent || source_.is_constant(node.input(2))) &&
                node.integer("group", 1) == 1;
@@ -169,9 +173,7 @@ class Rewriter {
     [[nodiscard]] bool wants_bare_conv(const Node& node) const {
         const Shape& weights = source_.values[node.input(1)].shape;
         if (weights.size() != 5 || weights[1] % 64 == 0 || node.input(2) == kAbsent) return false;
-        const int64_t macs =
-            source_.values[node.outputs[0]].count() * (element_count(weights) / weights[0]);
-        return macs >= kHugeMacs;
+        return macs_of(node) >= kHugeMacs;
     }
 
     [[nodiscard]] bool is_row(const Node& node) const {
