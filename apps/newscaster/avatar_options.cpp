@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "engine_options.h"
 #include "newscaster/error.h"
 
 namespace newscaster::cli {
@@ -50,20 +51,8 @@ size_t parse_numbers(const char* option, const std::string& text, size_t least,
 }
 
 void add_engine_options(CLI::App& verb, AvatarCreateRequest& request) {
-    verb.add_option("--pack", request.pack, "Model pack: bundled name or folder")
-        ->type_name("PACK")
-        ->capture_default_str();
-    verb.add_option("--provider", request.provider, "auto (best that works here), cuda or cpu")
-        ->type_name("NAME")
-        ->capture_default_str();
-    verb.add_option("--device", request.device, "Which GPU, counted from 0")
-        ->check(CLI::Range(0, 1024))
-        ->type_name("N")
-        ->capture_default_str();
-    verb.add_option("--threads", request.threads, "Compute threads, 0 = all cores")
-        ->check(CLI::Range(0, 1024))
-        ->type_name("N")
-        ->capture_default_str();
+    add_device_options(verb, request);
+    add_threads_option(verb, request.threads);
     verb.add_flag("--no-cache", request.no_cache, "Do not keep compiled graphs");
 }
 

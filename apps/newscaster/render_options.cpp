@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 
+#include "engine_options.h"
 #include "newscaster/error.h"
 
 namespace newscaster::cli {
@@ -73,16 +74,7 @@ void add_output_options(CLI::App& verb, RenderRequest& request) {
 }
 
 void add_engine_options(CLI::App& verb, RenderRequest& request) {
-    verb.add_option("--pack", request.pack, "Model pack: bundled name or folder")
-        ->type_name("PACK")
-        ->capture_default_str();
-    verb.add_option("--provider", request.provider, "auto (best that works here), cuda or cpu")
-        ->type_name("NAME")
-        ->capture_default_str();
-    verb.add_option("--device", request.device, "Which GPU, counted from 0")
-        ->check(CLI::Range(0, 1024))
-        ->type_name("N")
-        ->capture_default_str();
+    add_device_options(verb, request);
     verb.add_option("--vram-mode,--vram_mode", request.vram_mode,
                     "Avatar tensors on a GPU: auto (by free memory), resident or streamed")
         ->check(CLI::IsMember({"auto", "resident", "streamed"}))
@@ -92,10 +84,7 @@ void add_engine_options(CLI::App& verb, RenderRequest& request) {
                     "Of the renderer: auto (fastest native), f32, bf16, f16, int8")
         ->type_name("NAME")
         ->capture_default_str();
-    verb.add_option("--threads", request.threads, "Compute threads, 0 = all cores")
-        ->check(CLI::Range(0, 1024))
-        ->type_name("N")
-        ->capture_default_str();
+    add_threads_option(verb, request.threads);
     verb.add_option("--batch-size,--batch_size", request.batch_size,
                     "Frames rendered at the same time, 0 = one per thread, or what suits the GPU")
         ->check(CLI::Range(0, 1024))
