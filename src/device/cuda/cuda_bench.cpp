@@ -78,12 +78,14 @@ void store_outputs(Device& device, Stream& stream, const Graph& graph, Session& 
     write_safetensors(file, outputs);
 }
 
-// Multiply-adds of a library step; 0 for generated kernels.
+// Multiply-adds of convolutions and products; 0 for other kernels.
 double macs_of(const Plan& plan, const Step& step) {
     if (const auto* gemm = std::get_if<GemmStep>(&step.work)) {
         return static_cast<double>(gemm->m * gemm->n * gemm->k * gemm->batch);
     }
-    if (!std::holds_alternative<ConvStep>(step.work)) return 0.0;
+    if (const auto* kernel = std::get_if<KernelStep>(&step.work)) {
+        return static_cast<double>(kernel->macs);
+    }
     const auto& values = plan.graph.values;
     const auto& taps = std::get<ConvStep>(step.work).window.kernel;
     double macs = static_cast<double>(values[step.writes].count()) *

@@ -161,7 +161,7 @@ class CudaDevice final : public Device {
         }
         const GraphIr graph =
             build_graph(read_onnx(onnx_file), onnx_file.string(), options.input_shapes);
-        Plan plan = make_plan(graph, options.precision);
+        Plan plan = make_plan(graph, options.precision, capability_);
         const DeviceScope scope(ordinal_);
         const auto code = machine_code(kernel_program(plan), onnx_file.string());
         auto executable = std::make_shared<Executable>(ordinal_, libraries_, std::move(plan), code);

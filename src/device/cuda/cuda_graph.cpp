@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "device/cuda/tensor_map.h"
 #include "newscaster/error.h"
 
 namespace newscaster::device::cuda {
@@ -46,6 +47,10 @@ Executable::Executable(int ordinal, std::shared_ptr<Libraries> libraries, Plan p
       kernels_(code, plan_),
       inputs_(infos(plan_.graph, plan_.graph.inputs)),
       outputs_(infos(plan_.graph, plan_.graph.outputs)) {
+    int count = 0;
+    check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, ordinal_),
+          "reading the GPU's properties");
+    multiprocessors_ = static_cast<unsigned>(count);
     upload_constants();
     choose_library_kernels();
 }
@@ -126,9 +131,16 @@ void Executable::enqueue_step(size_t index, std::byte* arena, std::byte* workspa
     if (const auto* kernel = std::get_if<KernelStep>(&step.work)) {
         std::vector<void*> arguments;
         for (auto& pointer : pointers) arguments.push_back(static_cast<void*>(&pointer));
+        TensorMap map;
+        unsigned blocks = kernel->blocks;
+        if (kernel->box) {
+            map = encode_box(*kernel->box, pointers[0], step.label);
+            arguments[0] = &map;
+            blocks = std::min(blocks, multiprocessors_);
+        }
         check(cudaLaunchKernel(reinterpret_cast<const void*>(kernels_.kernel(kernel->name)),
-                               dim3(kernel->blocks), dim3(kernel->threads), arguments.data(), 0,
-                               stream),
+                               dim3(blocks), dim3(kernel->threads), arguments.data(),
+                               kernel->shared_bytes, stream),
               step.label.c_str());
     } else if (const auto* conv = std::get_if<ConvStep>(&step.work)) {
         convs_.at(index)->enqueue(libraries_->cudnn, pointers[0], pointers[1],

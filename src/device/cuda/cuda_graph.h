@@ -52,6 +52,7 @@ class Executable {
     void choose_library_kernels();
 
     int ordinal_;
+    unsigned multiprocessors_ = 1;
     std::shared_ptr<Libraries> libraries_;
     Plan plan_;
     KernelModule kernels_;

@@ -105,32 +105,50 @@ TEST_P(CudaOps, AgreesWithTheReference) {
     }
 }
 
-// Scale and shift of a SPADE layer: two convolutions of one input that become one.
-TEST_F(CudaOps, SiblingConvolutionsAgreeWithTheReference) {
-    NEWSCASTER_NEEDS_GPU();
+// Scale and shift of a SPADE layer: two convolutions of one input that become one, and with the
+// larger sizes one kernel with what follows.
+void expect_siblings_agree(Device& device, int64_t channels, int64_t style, int64_t side) {
     std::mt19937 random(5);
     OnnxBuilder builder(18);
     std::map<std::string, Tensor> inputs;
     for (const auto* name : {"x", "style"}) {
-        const Shape shape{2, name == std::string("x") ? 24 : 16, 20, 20};
+        const Shape shape{2, name == std::string("x") ? channels : style, side, side};
         inputs.emplace(name, test::random_tensor(shape, random, -1.0F, 1.0F));
         builder.input(name, shape);
     }
+    const Shape kernel{channels, style, 3, 3};
     for (const std::string name : {"gamma", "beta"}) {
-        const auto weights = test::random_tensor({24, 16, 3, 3}, random, -0.3F, 0.3F);
+        const auto weights = test::random_tensor(kernel, random, -0.3F, 0.3F);
         const auto values = weights.as<float>();
-        builder.constant<float>(name + "_w", {24, 16, 3, 3}, {values.begin(), values.end()});
-        builder.node("Conv", {"style", name + "_w"}, {name}, {{"pads", Ints(4, 1)}});
+        builder.constant<float>(name + "_w", kernel, {values.begin(), values.end()});
+        const auto bias = test::random_tensor({channels}, random, -0.3F, 0.3F);
+        builder.constant<float>(name + "_b", {channels},
+                                {bias.as<float>().begin(), bias.as<float>().end()});
+        builder.node("Conv", {"style", name + "_w", name + "_b"}, {name}, {{"pads", Ints(4, 1)}});
     }
-    builder.node("Mul", {"x", "gamma"}, {"scaled"}).node("Add", {"scaled", "beta"}, {"y"});
+    builder.node("Mul", {"x", "gamma"}, {"scaled"}).node("Add", {"scaled", "beta"}, {"shifted"});
+    // A pooling so that the sum is stored as networks store it.
+    builder.node("Relu", {"shifted"}, {"positive"});
+    builder.node("AveragePool", {"positive"}, {"y"}, {{"kernel_shape", Ints{2, 2}}});
     const TempFolder folder;
     const auto file = builder.output("y", {}).save(folder.path() / "siblings.onnx");
     const auto wanted = reference(build_graph(read_onnx(file), "siblings.onnx", {}), inputs);
-    const auto loaded = device_->load(
-        file, "", {.precision = Precision::f16, .concurrency = 1, .input_shapes = {}});
-    const Tensor found = test::run_graph(*device_, *loaded, inputs).at("y").to_f32();
+    const auto loaded =
+        device.load(file, "", {.precision = Precision::f16, .concurrency = 1, .input_shapes = {}});
+    const Tensor found = test::run_graph(device, *loaded, inputs).at("y").to_f32();
     ASSERT_EQ(static_cast<size_t>(found.size()), wanted.size());
     EXPECT_LE(test::difference(found.as<float>(), wanted).relative, 3e-3);
+}
+
+TEST_F(CudaOps, SiblingConvolutionsAgreeWithTheReference) {
+    NEWSCASTER_NEEDS_GPU();
+    expect_siblings_agree(*device_, 24, 16, 20);
+}
+
+TEST_F(CudaOps, LargeSiblingConvolutionsAgreeWithTheReference) {
+    NEWSCASTER_NEEDS_GPU();
+    expect_siblings_agree(*device_, 64, 64, 32);
+    expect_siblings_agree(*device_, 128, 144, 16);
 }
 
 std::vector<OpCase> elementwise_cases() {
@@ -365,8 +383,36 @@ std::vector<OpCase> network_cases() {
     return cases;
 }
 
+// Sizes that the tensor-core kernel takes: whole and broken chunks of channels, tiles of 16x16 and
+// 32x16 positions, narrow and several groups of outputs, in two and three dimensions.
+std::vector<OpCase> halo_cases() {
+    const OnnxAttributes same{{"pads", Ints(4, 1)}};
+    const OnnxAttributes same3{{"pads", Ints(6, 1)}};
+    const auto make = [](const char* name, Shape x, Shape w, const OnnxAttributes& attributes,
+                         const char* then) {
+        const Shape bias{w[0]};
+        const float high = 0.3F;
+        return OpCase{name, "Conv", {std::move(x), std::move(w), bias}, attributes, {}, -high, high,
+                      true, then};
+    };
+    return {
+        make("Halo64To128", {2, 64, 32, 32}, {128, 64, 3, 3}, same, ""),
+        make("Halo64To128Relu", {2, 64, 16, 48}, {128, 64, 3, 3}, same, "Relu"),
+        make("HaloTwoGroups", {2, 64, 16, 16}, {256, 64, 3, 3}, same, "LeakyRelu"),
+        make("HaloNarrow", {2, 80, 32, 64}, {64, 80, 3, 3}, same, ""),
+        make("HaloVeryNarrow", {3, 128, 64, 64}, {12, 128, 3, 3}, same, "Sigmoid"),
+        make("HaloOdd", {2, 142, 32, 32}, {142, 142, 3, 3}, same, "Relu"),
+        make("Halo1x1", {2, 512, 32, 32}, {64, 512, 1, 1}, {}, ""),
+        make("Halo5x5", {1, 72, 32, 32}, {40, 72, 5, 5}, {{"pads", Ints(4, 2)}}, ""),
+        make("Halo3d", {1, 40, 6, 16, 16}, {48, 40, 3, 3, 3}, same3, "Relu"),
+        make("Halo3dWide", {2, 72, 4, 16, 32}, {64, 72, 3, 3, 3}, same3, ""),
+        make("HaloStep2", {1, 20, 3, 32, 64}, {22, 20, 7, 7, 7}, {{"pads", Ints(6, 3)}}, "Tanh"),
+    };
+}
+
 const auto kName = [](const auto& given) { return given.param.name; };
 INSTANTIATE_TEST_SUITE_P(Elementwise, CudaOps, testing::ValuesIn(elementwise_cases()), kName);
+INSTANTIATE_TEST_SUITE_P(Halo, CudaOps, testing::ValuesIn(halo_cases()), kName);
 INSTANTIATE_TEST_SUITE_P(Moving, CudaOps, testing::ValuesIn(moving_cases()), kName);
 INSTANTIATE_TEST_SUITE_P(Network, CudaOps, testing::ValuesIn(network_cases()), kName);
 

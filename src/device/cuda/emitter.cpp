@@ -7,6 +7,7 @@
 #include <bit>
 #include <cctype>
 #include <cmath>
+#include <iterator>
 
 #include "device/cuda/host_eval.h"
 
@@ -187,6 +188,29 @@ std::string Emitter::load_together(int value, const Indices& at) {
     return fmt::format("{}.e[{}]", name, lanes_->lane);
 }
 
+void Emitter::hold(int value, std::map<int64_t, std::string> by_shift, const Indices& place) {
+    held_ = Held{value, std::move(by_shift), {}, true};
+    std::ranges::copy_if(place, std::back_inserter(held_->place),
+                         [](const std::string& index) { return !index.empty(); });
+}
+
+std::string Emitter::held(const Indices& at) {
+    const Shape& shape = plan_.graph.values[held_->value].shape;
+    bool here = at.size() == held_->place.size() + 1;
+    for (size_t i = 0; here && i < at.size(); ++i) {
+        if (i != 1 && shape[i] != 1) here = at[i] == held_->place[i == 0 ? 0 : i - 1];
+    }
+    if (here) {
+        const auto shift = shifts_.find(at[1]);
+        if (shift != shifts_.end()) {
+            const auto found = held_->by_shift.find(shift->second);
+            if (found != held_->by_shift.end()) return found->second;
+        }
+    }
+    held_->fits = false;
+    return "0.0f";
+}
+
 void Emitter::open(const std::string& head) {
     body_ += head + " {\n";
     loops_.push_back(!head.empty() && !head.starts_with("if") && !head.starts_with("else"));
@@ -241,6 +265,7 @@ std::string Emitter::load(int value, const Indices& at) {
         if (c_type(info.dtype) == "float") return float_literal(number);
         return fmt::format("({}LL)", to_integers(to_tensor({DType::i64, {1}, {number}})).at(0));
     }
+    if (held_ && held_->value == value) return held(at);
     if (std::ranges::find(reads_, value) == reads_.end()) reads_.push_back(value);
     std::string element = load_together(value, at);
     if (element.empty()) element = fmt::format("v{}[{}]", value, offset(value, at));

@@ -44,6 +44,11 @@ class Emitter {
     // with lane = 0 .. width - 1 in a loop that the compiler unrolls. What those neighbours read
     // side by side is loaded at once. base: a multiple of width. Returns the neighbour's index.
     std::string begin_lanes(const std::string& base, const std::string& lane, int64_t width);
+    // Reads of `value` at `place` (indices after the channel; "" is skipped) and at this lane's
+    // channel plus a shift give that shift's expression. holds(): no read was elsewhere.
+    void hold(int value, std::map<int64_t, std::string> by_shift, const Indices& place);
+    [[nodiscard]] bool holds() const { return held_ && held_->fits; }
+
     void open(const std::string& head);  // a block; close() forgets what it defined
     void close();
 
@@ -91,6 +96,14 @@ class Emitter {
         int64_t width = 0;
     };
     std::optional<Lanes> lanes_;
+    struct Held {
+        int value = kAbsent;
+        std::map<int64_t, std::string> by_shift;
+        Indices place;  // of every axis but the channel
+        bool fits = true;
+    };
+    std::optional<Held> held_;
+    std::string held(const Indices& at);
     std::map<std::string, int64_t> shifts_;  // names that are lanes_->index + a constant
     std::set<std::string> varying_;          // names that differ between lanes
     std::vector<bool> loops_;                // of the open blocks

@@ -6,6 +6,7 @@
 
 #include "device/cuda/geometry.h"
 #include "device/cuda/half_passes.h"
+#include "device/cuda/halo_conv.h"
 #include "device/cuda/memory_plan.h"
 
 namespace newscaster::device::cuda {
@@ -59,7 +60,8 @@ int own_cost(const std::string& op) {
 
 class Fuser {
   public:
-    Fuser(Rewritten rewritten, Plan& plan) : rewritten_(std::move(rewritten)), plan_(plan) {
+    Fuser(Rewritten rewritten, bool own_convs, Plan& plan)
+        : rewritten_(std::move(rewritten)), own_convs_(own_convs), plan_(plan) {
         plan_.graph = std::move(rewritten_.graph);
         const GraphIr& graph = plan_.graph;
         plan_.storage.resize(graph.values.size());
@@ -76,6 +78,7 @@ class Fuser {
         place_ports();
         for (size_t i = 0; i < plan_.graph.nodes.size(); ++i) place_results(static_cast<int>(i));
         for (size_t i = 0; i < plan_.graph.nodes.size(); ++i) add_steps(static_cast<int>(i));
+        fuse_halo_results(plan_);
     }
 
   private:
@@ -175,8 +178,10 @@ class Fuser {
         const std::string name = fmt::format("nc_kernel_{}", plan_.steps.size());
         const std::string label = fmt::format("{} '{}'", node.op, node.name);
         if (role == Role::conv) {
-            plan_.steps.push_back(
-                {rewritten_.convs.at(index), label, node.inputs, node.outputs[0]});
+            const ConvStep& conv = rewritten_.convs.at(index);
+            auto own = own_convs_ ? halo_conv_step(plan_, index, conv, name) : std::nullopt;
+            plan_.steps.push_back(own ? std::move(*own)
+                                      : Step{conv, label, node.inputs, node.outputs[0]});
         } else if (role == Role::gemm) {
             plan_.steps.push_back(
                 {rewritten_.gemms.at(index), label, node.inputs, node.outputs[0]});
@@ -195,6 +200,7 @@ class Fuser {
     }
 
     Rewritten rewritten_;
+    bool own_convs_;
     Plan& plan_;
     std::vector<std::vector<int>> readers_;
     std::vector<int> cost_;
@@ -202,9 +208,11 @@ class Fuser {
 
 }  // namespace
 
-Plan make_plan(const GraphIr& graph, Precision precision) {
+Plan make_plan(const GraphIr& graph, Precision precision, int capability) {
     Plan plan;
-    Fuser(rewrite(precision == Precision::f16 ? pass_for_half(graph) : graph, precision), plan)
+    const bool half = precision == Precision::f16;
+    const bool own_convs = half && capability == kHaloCapability;
+    Fuser(rewrite(half ? pass_for_half(graph) : graph, precision, own_convs), own_convs, plan)
         .run();
     plan_memory(plan);
     return plan;

@@ -6,8 +6,9 @@
 
 namespace newscaster::device::cuda {
 
-// Rewrites, fuses, generates kernels and places memory. precision: f32 or f16.
-[[nodiscard]] Plan make_plan(const GraphIr& graph, Precision precision);
+// Rewrites, fuses, generates kernels and places memory. precision: f32 or f16. capability: of the
+// GPU, e.g. 90.
+[[nodiscard]] Plan make_plan(const GraphIr& graph, Precision precision, int capability);
 
 // What a kernel source needs before the kernels; compiled with NVRTC.
 [[nodiscard]] const char* kernel_prelude();

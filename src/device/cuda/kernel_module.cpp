@@ -6,6 +6,7 @@
 #include <array>
 
 #include "device/cuda/fusion.h"
+#include "device/cuda/halo_conv.h"
 #include "newscaster/error.h"
 
 namespace newscaster::device::cuda {
@@ -36,7 +37,7 @@ std::string first_error(nvrtcProgram program) {
 }  // namespace
 
 std::string kernel_program(const Plan& plan) {
-    std::string source = kernel_prelude();
+    std::string source = kernel_prelude() + halo_prelude(plan);
     for (const auto& step : plan.steps) {
         if (const auto* kernel = std::get_if<KernelStep>(&step.work)) source += kernel->source;
     }
@@ -54,7 +55,9 @@ std::vector<std::byte> compile_source(const std::string& source, const std::stri
         nvrtcCreateProgram(&created, source.c_str(), "newscaster_kernels.cu", 0, nullptr, nullptr),
         "creating a program");
     const OwnedProgram program(created);
-    const std::string architecture = fmt::format("--gpu-architecture=sm_{}", capability);
+    // The features of 9.0 that no later GPU has are only in 9.0a.
+    const std::string architecture = fmt::format("--gpu-architecture=sm_{}{}", capability,
+                                                 capability == kHaloCapability ? "a" : "");
     const std::array<const char*, 3> options{architecture.c_str(), "--std=c++17", "-w"};
     if (nvrtcCompileProgram(program.get(), static_cast<int>(options.size()), options.data()) !=
         NVRTC_SUCCESS) {
@@ -79,6 +82,12 @@ KernelModule::KernelModule(const std::vector<std::byte>& code, const Plan& plan)
         cudaKernel_t handle = nullptr;
         check(cudaLibraryGetKernel(&handle, library, kernel->name.c_str()),
               "finding a generated kernel");
+        if (kernel->shared_bytes > 0) {
+            check(cudaFuncSetAttribute(reinterpret_cast<const void*>(handle),
+                                       cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                       static_cast<int>(kernel->shared_bytes)),
+                  "asking for shared memory");
+        }
         kernels_[kernel->name] = handle;
     }
 }

@@ -160,7 +160,9 @@ Step pointwise_step(const Plan& plan, int value, const std::string& name) {
         body += "}\n*reinterpret_cast<uint4*>(out + (long long)t * " + std::to_string(width) +
                 ") = *reinterpret_cast<const uint4*>(o);\n";
     }
-    return flat_step(plan, emitter, value, name, count, body);
+    Step step = flat_step(plan, emitter, value, name, count, body);
+    std::get<KernelStep>(step.work).pointwise = true;
+    return step;
 }
 
 namespace {

@@ -1,6 +1,9 @@
 // The program that a session runs: where every value lives, and the steps in order.
 #pragma once
 
+#include <array>
+#include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -34,14 +37,6 @@ struct Storage {
 // [N, spatial..., C], C padded to a multiple of `pad`. Rank 3 to 5.
 [[nodiscard]] Storage channels_last(Place place, DType dtype, const Shape& shape, int64_t pad);
 
-// A generated kernel. Parameters: the addresses of `reads` in order, then of the written value.
-struct KernelStep {
-    std::string source;  // one extern "C" __global__ function called `name`
-    std::string name;
-    unsigned blocks = 0;
-    unsigned threads = 0;
-};
-
 enum class Activation { none, leaky_relu };
 
 // y = activation(conv(x, w) + bias), f16, channels last, through cuDNN.
@@ -50,6 +45,31 @@ struct ConvStep {
     Activation activation = Activation::none;
     float slope = 0.0F;  // of leaky_relu below zero
     bool has_bias = false;
+};
+
+// What a kernel's input looks like to the copy engine, which brings boxes of it to shared memory.
+struct BoxLoad {
+    std::array<int64_t, 5> extents{};  // channels, x, y, z, pictures
+    std::array<int64_t, 3> box{};      // channels, x, y
+    int64_t step = 1;                  // in x and y
+    int64_t swizzle_bytes = 0;
+    int64_t mma_width = 0;  // of the products that the kernel is made of
+};
+
+// A generated kernel. Parameters: the addresses of `reads` in order, then of the written value;
+// with a box, the first is a map of it instead.
+struct KernelStep {
+    std::string source;  // one extern "C" __global__ function called `name`
+    std::string name;
+    unsigned blocks = 0;
+    unsigned threads = 0;
+    bool pointwise = false;  // every element of the written value by itself
+    // Convolutions of our own (halo_conv.h): at most one block per multiprocessor runs.
+    std::optional<BoxLoad> box;
+    size_t shared_bytes = 0;
+    int64_t macs = 0;
+    int node = kAbsent;
+    std::shared_ptr<const ConvStep> conv;
 };
 
 // y[batch] = op(a)[batch] * op(b)[batch], row-major, through cuBLASLt.

@@ -89,7 +89,8 @@ Tensor conv_weights(const Tensor& tensor) {
 
 class Rewriter {
   public:
-    Rewriter(const GraphIr& source, Precision precision) : source_(source) {
+    Rewriter(const GraphIr& source, Precision precision, bool own_convs)
+        : source_(source), own_convs_(own_convs) {
         out_.graph = source;
         out_.graph.nodes.clear();
         out_.half = precision == Precision::f16;
@@ -172,7 +173,9 @@ class Rewriter {
     // slow there (1.7 times on an H200), so that these become a pass of their own.
     [[nodiscard]] bool wants_bare_conv(const Node& node) const {
         const Shape& weights = source_.values[node.input(1)].shape;
-        if (weights.size() != 5 || weights[1] % 64 == 0 || node.input(2) == kAbsent) return false;
+        if (own_convs_ || weights.size() != 5 || weights[1] % 64 == 0 || node.input(2) == kAbsent) {
+            return false;
+        }
         return macs_of(node) >= kHugeMacs;
     }
 
@@ -381,6 +384,7 @@ class Rewriter {
     }
 
     const GraphIr& source_;
+    bool own_convs_;
     Rewritten out_;
     std::vector<std::vector<int>> consumers_;
     std::vector<bool> skipped_;
@@ -389,8 +393,8 @@ class Rewriter {
 
 }  // namespace
 
-Rewritten rewrite(const GraphIr& graph, Precision precision) {
-    return Rewriter(graph, precision).run();
+Rewritten rewrite(const GraphIr& graph, Precision precision, bool own_convs) {
+    return Rewriter(graph, precision, own_convs).run();
 }
 
 }  // namespace newscaster::device::cuda

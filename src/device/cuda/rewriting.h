@@ -38,6 +38,7 @@ struct Rewritten {
 
 // precision: f32 or f16. With f32 the convolutions are generated kernels too, so that no tensor
 // core rounds anything.
-[[nodiscard]] Rewritten rewrite(const GraphIr& graph, Precision precision);
+// own_convs: large convolutions run on kernels that take bias and activation along at any width.
+[[nodiscard]] Rewritten rewrite(const GraphIr& graph, Precision precision, bool own_convs);
 
 }  // namespace newscaster::device::cuda
