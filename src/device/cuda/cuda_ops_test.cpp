@@ -26,6 +26,7 @@ struct OpCase {
     float high = 1.0F;
     bool constant_weights = false;  // all inputs but the first are initializers
     std::string then = {};          // an operator with one input that follows
+    int64_t enlarge = 1;            // x0 goes through a nearest Resize of its last two axes
 };
 
 std::ostream& operator<<(std::ostream& out, const OpCase& c) {
@@ -81,6 +82,15 @@ TEST_P(CudaOps, AgreesWithTheReference) {
             builder.input(names.back(), c.inputs[i]);
             inputs.emplace(names.back(), std::move(tensor));
         }
+    }
+    if (c.enlarge > 1) {
+        Ints sizes = c.inputs[0];
+        for (size_t i = sizes.size() - 2; i < sizes.size(); ++i) sizes[i] *= c.enlarge;
+        builder.constant<int64_t>("sizes", {static_cast<int64_t>(sizes.size())}, sizes);
+        builder.node("Resize", {"x0", "", "", "sizes"}, {"large"},
+                     {{"coordinate_transformation_mode", std::string("asymmetric")},
+                      {"nearest_mode", std::string("floor")}});
+        names[0] = "large";
     }
     for (const auto& list : c.constants) {
         names.push_back(list.empty() ? "" : "i" + std::to_string(names.size()));
@@ -389,11 +399,12 @@ std::vector<OpCase> halo_cases() {
     const OnnxAttributes same{{"pads", Ints(4, 1)}};
     const OnnxAttributes same3{{"pads", Ints(6, 1)}};
     const auto make = [](const char* name, Shape x, Shape w, const OnnxAttributes& attributes,
-                         const char* then) {
+                         const char* then, int64_t enlarge = 1) {
         const Shape bias{w[0]};
         const float high = 0.3F;
-        return OpCase{name, "Conv", {std::move(x), std::move(w), bias}, attributes, {}, -high, high,
-                      true, then};
+        return OpCase{
+            name, "Conv", {std::move(x), std::move(w), bias}, attributes, {}, -high, high, true,
+            then, enlarge};
     };
     return {
         make("Halo64To128", {2, 64, 32, 32}, {128, 64, 3, 3}, same, ""),
@@ -407,6 +418,10 @@ std::vector<OpCase> halo_cases() {
         make("Halo3d", {1, 40, 6, 16, 16}, {48, 40, 3, 3, 3}, same3, "Relu"),
         make("Halo3dWide", {2, 72, 4, 16, 32}, {64, 72, 3, 3, 3}, same3, ""),
         make("HaloStep2", {1, 20, 3, 32, 64}, {22, 20, 7, 7, 7}, {{"pads", Ints(6, 3)}}, "Tanh"),
+        make("HaloOfTwice", {2, 64, 16, 32}, {128, 64, 3, 3}, same, "Relu", 2),
+        make("HaloOfFourTimes", {2, 96, 16, 16}, {256, 96, 3, 3}, same, "", 4),
+        make("HaloOfThrice", {1, 64, 32, 32}, {40, 64, 5, 5}, {{"pads", Ints(4, 2)}}, "Relu", 3),
+        make("Halo3dOfTwice", {2, 72, 4, 16, 32}, {64, 72, 3, 3, 3}, same3, "Relu", 2),
     };
 }
 

@@ -25,6 +25,17 @@ bool is_name(const std::string& text) {
                                [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
 }
 
+// use(word, where it ends) for every name and number in a text.
+template <typename Function>
+void for_each_word(const std::string& text, const Function& use) {
+    for (size_t at = 0; at < text.size();) {
+        size_t end = at;
+        while (end < text.size() && is_name(text.substr(end, 1))) ++end;
+        if (end > at) use(text.substr(at, end - at), end);
+        at = std::max(end, at + 1);
+    }
+}
+
 // C source of the one-input operators; {0} is the operand, {1} the parameter alpha.
 const std::map<std::string, const char*, std::less<>>& unary_table() {
     static const std::map<std::string, const char*, std::less<>> kTable{
@@ -106,14 +117,32 @@ std::string float_literal(double value) {
 }
 
 std::string Emitter::fresh(std::string_view prefix) {
-    return fmt::format("{}{}", prefix, counter_++);
+    std::string name = fmt::format("{}{}", prefix, counter_++);
+    if (lanes_) inside_.insert(name);
+    return name;
 }
 
 std::string Emitter::define(std::string_view type, const std::string& expression) {
     const std::string name = fresh(type == "int" ? "i" : "t");
-    body_ += fmt::format("const {} {} = {};\n", type, name, expression);
-    if (varies(expression)) varying_.insert(name);
+    write(name, fmt::format("const {} {} = {};\n", type, name, expression), expression);
     return name;
+}
+
+// The definition of a name: before the lanes, where they all agree on it.
+void Emitter::write(const std::string& name, const std::string& statement,
+                    const std::string& expression) {
+    if (!lanes_) {
+        body_ += statement;
+        return;
+    }
+    const int64_t same = grain(expression);
+    if (same == lanes_->width && loops_.empty() && !is_inside(expression)) {
+        ahead_ += statement;
+        inside_.erase(name);
+        return;
+    }
+    body_ += statement;
+    if (same < lanes_->width) grains_[name] = same;
 }
 
 std::string Emitter::name_int(const std::string& expression) {
@@ -121,71 +150,125 @@ std::string Emitter::name_int(const std::string& expression) {
     const std::string key = "int:" + expression;
     const auto found = cache_.find(key);
     if (found != cache_.end()) return found->second;
-    const std::string name = define("int", expression);
-    if (lanes_) {
-        // "7 + i3" and "i3 - 7", as slices, splits and concatenations write them.
-        const auto& index = lanes_->index;
-        const std::string ahead = expression.substr(0, expression.find(' '));
-        const std::string behind = expression.substr(expression.rfind(' ') + 1);
-        if (is_literal(ahead) && expression == ahead + " + " + index) {
-            shifts_[name] = std::stoll(ahead);
-        } else if (is_literal(behind) && expression == index + " - " + behind) {
-            shifts_[name] = -std::stoll(behind);
-        }
-    }
+    const LaneForm form = lanes_ ? form_of(expression) : LaneForm{};
+    const std::string name = define("int", form.text.empty() ? expression : form.text);
+    if (form.count > 1) forms_[name] = form;
     return cache_[key] = name;
 }
 
-bool Emitter::varies(const std::string& expression) const {
-    if (!lanes_) return false;
-    for (size_t at = 0; at < expression.size();) {
-        size_t end = at;
-        while (end < expression.size() && is_name(expression.substr(end, 1))) ++end;
-        if (end > at) {
-            const std::string word = expression.substr(at, end - at);
-            if (word == lanes_->lane || varying_.contains(word)) return true;
-        }
-        at = std::max(end, at + 1);
+// What an expression "A op B" of a name with a form and a literal becomes: shifts (as slices,
+// splits and concatenations write them), and the quotients and remainders of reshapes.
+Emitter::LaneForm Emitter::form_of(const std::string& expression) const {
+    const size_t gap = expression.find(' ');
+    if (gap == std::string::npos || expression.size() < gap + 4 || expression[gap + 2] != ' ') {
+        return {};
     }
-    return false;
+    std::string name = expression.substr(0, gap);
+    std::string literal = expression.substr(gap + 3);
+    const char op = expression[gap + 1];
+    if (op == '+' && is_literal(name)) std::swap(name, literal);
+    const auto found = forms_.find(name);
+    if (found == forms_.end() || !is_literal(literal)) return {};
+    const LaneForm& x = found->second;
+    const int64_t number = std::stoll(literal);
+    LaneForm result = x;
+    if ((op == '+' || op == '-') && number % x.count == 0) {
+        result.first = fmt::format("({} {} {})", x.first, op, number);
+        result.shift =
+            x.shift ? std::optional(*x.shift + (op == '+' ? number : -number)) : std::nullopt;
+        result.text = fmt::format("{} + {}", result.first, result.part);
+        return result;
+    }
+    result.shift.reset();
+    if (number <= 0 || (number % x.count != 0 && x.count % number != 0)) return {};
+    const bool whole = number % x.count == 0;
+    if (op == '%') {
+        result.first = whole ? fmt::format("({} % {})", x.first, number) : "0";
+        if (!whole) result.part = fmt::format("({} % {})", x.part, number);
+        result.count = std::min(number, x.count);
+        result.text = fmt::format("{} + {}", result.first, result.part);
+        return result;
+    }
+    if (op != '/') return {};
+    result.text = whole ? fmt::format("{} / {}", x.first, number)
+                        : fmt::format("{} / {} + {} / {}", x.first, number, x.part, number);
+    result.count = 1;
+    return result;
+}
+
+// How many neighbouring lanes have the same value of an expression.
+int64_t Emitter::grain(const std::string& expression) const {
+    int64_t least = lanes_->width;
+    for_each_word(expression, [&](const std::string& word, size_t end) {
+        const auto found = grains_.find(word);
+        if (word == lanes_->lane) {
+            // "u / 4" is the same for four lanes.
+            const bool quotient = expression.compare(end, 3, " / ") == 0;
+            const int64_t over = quotient ? std::atoll(expression.c_str() + end + 3) : 1;
+            least = std::min(least, std::max<int64_t>(over, 1));
+        } else if (found != grains_.end()) {
+            least = std::min(least, found->second);
+        }
+    });
+    return least;
+}
+
+// Whether it uses what is defined within the loop over lanes.
+bool Emitter::is_inside(const std::string& expression) const {
+    bool inside = false;
+    for_each_word(expression, [&](const std::string& word, size_t) {
+        inside = inside || inside_.contains(word);
+    });
+    return inside;
 }
 
 std::string Emitter::begin_lanes(const std::string& base, const std::string& lane, int64_t width) {
-    lanes_ = Lanes{base, lane, "", width};
-    const std::string index = name_int(fmt::format("{} + {}", base, lane));
-    lanes_->index = index;
-    shifts_[index] = 0;
+    before_lanes_ = cache_;
+    lanes_ = Lanes{lane, width};
+    finest_ = width;
+    const std::string index = define("int", fmt::format("{} + {}", base, lane));
+    forms_[index] = {.text = "", .first = base, .part = lane, .count = width, .shift = 0};
     return index;
 }
 
-// One wide load for all lanes. Every lane writes the same load, of which the compiler keeps one;
-// inside a loop it could not.
+void Emitter::end_lanes() {
+    cache_ = std::move(before_lanes_);
+    lanes_.reset();
+    forms_.clear();
+    grains_.clear();
+    inside_.clear();
+    splits_.clear();
+}
+
+// One wide load for neighbouring lanes. Every lane writes the same load, of which the compiler
+// keeps one; inside a loop it could not.
 std::string Emitter::load_together(int value, const Indices& at) {
     const Storage& storage = plan_.storage[value];
     if (!lanes_ || at.empty() || std::ranges::find(loops_, true) != loops_.end()) return "";
     if (storage.dtype != DType::f16 && storage.dtype != DType::f32) return "";
     const auto inner = static_cast<size_t>(storage.order.back());
-    const auto shift = shifts_.find(at[inner]);
-    if (shift == shifts_.end() || shift->second % lanes_->width != 0 ||
-        storage.extents.back() % lanes_->width != 0) {
-        return "";
-    }
+    const auto found = forms_.find(at[inner]);
+    if (found == forms_.end()) return "";
+    const LaneForm& form = found->second;
+    const bool even = form.count % 2 == 0 && (form.count & (form.count - 1)) == 0;
+    if (!even || form.count > 8 || storage.extents.back() % form.count != 0) return "";
     Indices first = at;
-    first[inner] =
-        shift->second == 0 ? lanes_->base : fmt::format("({} + ({}))", lanes_->base, shift->second);
+    first[inner] = form.first;
     for (size_t i = 0; i < at.size(); ++i) {
-        if (i != inner && varies(at[i])) return "";
+        if (i != inner && grain(at[i]) % form.count != 0) return "";
     }
-    const std::string type =
-        fmt::format("nc_pack<{}, {}>", storage_type(storage.dtype), lanes_->width);
     const std::string key = fmt::format("pack:{}@{}", value, fmt::join(first, ","));
     auto& name = cache_[key];
     if (name.empty()) {
         name = fresh("q");
-        body_ += fmt::format("const {0} {1} = *reinterpret_cast<const {0}*>(v{2} + {3});\n", type,
-                             name, value, offset(value, first));
+        const std::string place = offset(value, first);
+        write(name,
+              fmt::format("const nc_pack<{}, {}> {} = nc_get<{}>(v{} + {});\n",
+                          storage_type(storage.dtype), form.count, name, form.count, value, place),
+              place);
+        finest_ = std::min(finest_, form.count);
     }
-    return fmt::format("{}.e[{}]", name, lanes_->lane);
+    return fmt::format("{}.e[{}]", name, form.part);
 }
 
 void Emitter::hold(int value, std::map<int64_t, std::string> by_shift, const Indices& place) {
@@ -201,9 +284,9 @@ std::string Emitter::held(const Indices& at) {
         if (i != 1 && shape[i] != 1) here = at[i] == held_->place[i == 0 ? 0 : i - 1];
     }
     if (here) {
-        const auto shift = shifts_.find(at[1]);
-        if (shift != shifts_.end()) {
-            const auto found = held_->by_shift.find(shift->second);
+        const auto form = forms_.find(at[1]);
+        if (form != forms_.end() && form->second.shift) {
+            const auto found = held_->by_shift.find(*form->second.shift);
             if (found != held_->by_shift.end()) return found->second;
         }
     }

@@ -44,6 +44,15 @@ class Emitter {
     // with lane = 0 .. width - 1 in a loop that the compiler unrolls. What those neighbours read
     // side by side is loaded at once. base: a multiple of width. Returns the neighbour's index.
     std::string begin_lanes(const std::string& base, const std::string& lane, int64_t width);
+    // Statements that all lanes agree on, for before their loop.
+    [[nodiscard]] std::string take_ahead() { return std::exchange(ahead_, {}); }
+    // How many neighbours what was read side by side has at least.
+    [[nodiscard]] int64_t finest() const { return finest_; }
+    // Bases (multiples of the width) from which lanes read something else than below.
+    [[nodiscard]] const std::set<int64_t>& splits() const { return splits_; }
+    // From here on base is known to be one of first .. last - 1.
+    void assume(int64_t first, int64_t last) { assumed_ = {first, last}; }
+    void end_lanes();
     // Reads of `value` at `place` (indices after the channel; "" is skipped) and at this lane's
     // channel plus a shift give that shift's expression. holds(): no read was elsewhere.
     void hold(int value, std::map<int64_t, std::string> by_shift, const Indices& place);
@@ -55,11 +64,18 @@ class Emitter {
   private:
     std::string load(int value, const Indices& at);
     std::string load_together(int value, const Indices& at);  // "" where it does not apply
-    [[nodiscard]] bool varies(const std::string& expression) const;
+    struct LaneForm;
+    [[nodiscard]] LaneForm form_of(const std::string& expression) const;
+    [[nodiscard]] int64_t grain(const std::string& expression) const;
+    [[nodiscard]] bool is_inside(const std::string& expression) const;
+    void write(const std::string& name, const std::string& statement,
+               const std::string& expression);
     std::string compute(const Node& node, int value, const Indices& at);
     std::string pointwise(const Node& node, const Indices& at);
     std::string moved(const Node& node, int value, const Indices& at);
     std::string reshaped(int from, int to, const Indices& at);
+    [[nodiscard]] std::optional<bool> is_below(const std::string& index, int64_t limit);
+    [[nodiscard]] std::string below(const std::string& index, int64_t limit) const;
     std::string concat(const Node& node, int value, const Indices& at);
     std::string pad(const Node& node, int value, const Indices& at);
     std::string gather(const Node& node, const Indices& at);
@@ -90,12 +106,16 @@ class Emitter {
     int counter_ = 0;
 
     struct Lanes {
-        std::string base;
         std::string lane;
-        std::string index;  // base + lane
         int64_t width = 0;
     };
     std::optional<Lanes> lanes_;
+    std::string ahead_;
+    int64_t finest_ = 0;
+    std::set<int64_t> splits_;
+    std::optional<std::pair<int64_t, int64_t>> assumed_;
+    std::set<std::string> inside_;                     // names defined within the loop over lanes
+    std::map<std::string, std::string> before_lanes_;  // the cache then
     struct Held {
         int value = kAbsent;
         std::map<int64_t, std::string> by_shift;
@@ -104,8 +124,17 @@ class Emitter {
     };
     std::optional<Held> held_;
     std::string held(const Indices& at);
-    std::map<std::string, int64_t> shifts_;  // names that are lanes_->index + a constant
-    std::set<std::string> varying_;          // names that differ between lanes
+    // An index that counts through `count` neighbours: first + part, where first is a multiple of
+    // count and the same for as many lanes, and part the lane's place among them.
+    struct LaneForm {
+        std::string text;  // what to write for it; empty where there is no form
+        std::string first;
+        std::string part;
+        int64_t count = 0;
+        std::optional<int64_t> shift;  // from the lane's own index, where that is all
+    };
+    std::map<std::string, LaneForm> forms_;  // by name
+    std::map<std::string, int64_t> grains_;  // lanes that share a name's value, where not all do
     std::vector<bool> loops_;                // of the open blocks
 };
 

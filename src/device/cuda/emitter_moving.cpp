@@ -9,19 +9,25 @@ namespace newscaster::device::cuda {
 std::string Emitter::reshaped(int from, int to, const Indices& at) {
     const Shape& x = plan_.graph.values[from].shape;
     const Shape& y = plan_.graph.values[to].shape;
-    // Axes that both shapes share from the left keep their index; the rest goes through a linear
+    // Axes that both shapes share from either end keep their index; the rest goes through a linear
     // number.
     size_t shared = 0;
     while (shared < x.size() && shared < y.size() && x[shared] == y[shared]) ++shared;
+    size_t tail = 0;
+    while (tail < x.size() - shared && tail < y.size() - shared &&
+           x[x.size() - 1 - tail] == y[y.size() - 1 - tail]) {
+        ++tail;
+    }
     Indices result(at.begin(), at.begin() + static_cast<int64_t>(shared));
     std::string linear = "0";
-    for (size_t i = shared; i < y.size(); ++i) {
+    for (size_t i = shared; i < y.size() - tail; ++i) {
         if (y[i] == 1) continue;
         linear = linear == "0" ? at[i] : fmt::format("({}) * {} + {}", linear, y[i], at[i]);
     }
-    const Indices rest =
-        unravel(name_int(linear), Shape(x.begin() + static_cast<int64_t>(shared), x.end()));
+    const Indices rest = unravel(name_int(linear), Shape(x.begin() + static_cast<int64_t>(shared),
+                                                         x.end() - static_cast<int64_t>(tail)));
     result.insert(result.end(), rest.begin(), rest.end());
+    result.insert(result.end(), at.end() - static_cast<int64_t>(tail), at.end());
     return value(from, result);
 }
 
@@ -86,24 +92,55 @@ std::string Emitter::moved(const Node& node, int to, const Indices& at) {
     return value(from, index);
 }
 
+// Whether an index is below a limit, where what is known of the lanes answers that.
+std::optional<bool> Emitter::is_below(const std::string& index, int64_t limit) {
+    const auto form = forms_.find(index);
+    if (form == forms_.end() || !form->second.shift) return std::nullopt;
+    const int64_t base = limit - *form->second.shift;
+    if (assumed_ && assumed_->second <= base) return true;
+    if (assumed_ && assumed_->first >= base) return false;
+    if (base % lanes_->width == 0) splits_.insert(base);
+    return std::nullopt;
+}
+
+// index < limit, as one question for all lanes where they agree.
+std::string Emitter::below(const std::string& index, int64_t limit) const {
+    const auto form = forms_.find(index);
+    const bool together = form != forms_.end() && limit % form->second.count == 0;
+    return fmt::format("{} < {}", together ? form->second.first : index, limit);
+}
+
 std::string Emitter::concat(const Node& node, int to, const Indices& at) {
     const Value& target = plan_.graph.values[to];
     const auto axis = static_cast<size_t>(
         normal_axis(plan_.graph, node, node.integer("axis", 0), target.shape.size()));
+    struct Part {
+        int value;
+        int64_t first, last;
+    };
+    std::vector<Part> parts;  // those that the index may be in
+    int64_t first = 0;
+    for (const int input : node.inputs) {
+        const int64_t last = first + plan_.graph.values[input].shape[axis];
+        const bool past = first > 0 && is_below(at[axis], first) == true;
+        if (!past && is_below(at[axis], last) != false) parts.push_back({input, first, last});
+        first = last;
+    }
+    const auto read = [&](const Part& part) {
+        Indices index = at;
+        if (part.first > 0) index[axis] = fmt::format("{} - {}", at[axis], part.first);
+        return value(part.value, index);
+    };
+    if (parts.size() == 1) return read(parts[0]);
     const std::string result = fresh("t");
     body_ += fmt::format("{} {};\n", c_type(target.dtype), result);
-    int64_t first = 0;
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-        const int64_t last = first + plan_.graph.values[node.inputs[i]].shape[axis];
-        const bool final = i + 1 == node.inputs.size();
+    for (size_t i = 0; i < parts.size(); ++i) {
+        const bool final = i + 1 == parts.size();
         open(fmt::format("{}{}", i == 0 ? "" : "else ",
-                         final && i > 0 ? "" : fmt::format("if ({} < {})", at[axis], last)));
-        Indices index = at;
-        if (first > 0) index[axis] = fmt::format("{} - {}", at[axis], first);
-        const std::string part = value(node.inputs[i], index);
+                         final ? "" : fmt::format("if ({})", below(at[axis], parts[i].last))));
+        const std::string part = read(parts[i]);
         body_ += fmt::format("{} = {};\n", result, part);
         close();
-        first = last;
     }
     return result;
 }

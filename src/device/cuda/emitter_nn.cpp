@@ -34,10 +34,16 @@ std::string Emitter::fused(const std::vector<std::string>& lows,
 }
 
 std::string Emitter::resize(const Node& node, int to, const Indices& at) {
+    Indices index = at;
+    if (const auto factors = repeats_of(plan_.graph, node); !factors.empty()) {
+        for (size_t i = 0; i < factors.size(); ++i) {
+            if (factors[i] > 1) index[i] = name_int(fmt::format("{} / {}", at[i], factors[i]));
+        }
+        return value(node.input(0), index);
+    }
     const ResizeRule rule = resize_of(plan_.graph, node);
     const Shape& x = plan_.graph.values[node.input(0)].shape;
     const Shape& y = plan_.graph.values[to].shape;
-    Indices index = at;
     std::vector<std::string> lows(x.size());
     std::vector<std::string> highs(x.size());
     std::vector<std::string> weights(x.size());

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "device/cuda/graph_ir.h"
 #include "device/cuda/host_eval.h"
@@ -41,7 +40,7 @@ class Builder {
             }
             graph_.outputs.push_back(found->second);
         }
-        drop_unused();
+        tidy(graph_);  // exporters leave nodes that nobody reads
         return std::move(graph_);
     }
 
@@ -196,27 +195,6 @@ class Builder {
             auto tensor = std::make_shared<Tensor>(to_tensor(results[i]));
             define(source.outputs[i], {source.outputs[i], inferred[i].first, inferred[i].second,
                                        std::move(tensor), kAbsent});
-        }
-    }
-
-    // Nodes whose results nobody reads (exporters leave some) would cost time and memory.
-    void drop_unused() {
-        std::set<int> wanted(graph_.outputs.begin(), graph_.outputs.end());
-        std::vector<Node> kept;
-        for (size_t i = graph_.nodes.size(); i > 0; --i) {
-            Node& node = graph_.nodes[i - 1];
-            const bool used = std::ranges::any_of(
-                node.outputs, [&](int output) { return wanted.contains(output); });
-            if (!used) continue;
-            wanted.insert(node.inputs.begin(), node.inputs.end());
-            kept.push_back(std::move(node));
-        }
-        std::ranges::reverse(kept);
-        graph_.nodes = std::move(kept);
-        for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-            for (const int output : graph_.nodes[i].outputs) {
-                if (output != kAbsent) graph_.values[output].producer = static_cast<int>(i);
-            }
         }
     }
 

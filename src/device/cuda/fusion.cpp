@@ -3,7 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <map>
+#include <string>
 
+#include "device/cuda/channel_passes.h"
+#include "device/cuda/compose_pass.h"
 #include "device/cuda/geometry.h"
 #include "device/cuda/half_passes.h"
 #include "device/cuda/halo_conv.h"
@@ -18,7 +23,6 @@ constexpr int kReuseLimit = 4;        // work that is rather repeated by every r
 constexpr int kExpressionLimit = 40;  // keeps kernels readable for the compiler
 constexpr int64_t kBlowUp = 8;        // readers this much larger would repeat work too often
 constexpr int kSampledLimit = 2;
-constexpr int64_t kChannelPad = 8;
 constexpr int64_t kShortRow = 32;  // softmax: a thread per row instead of a block
 constexpr int64_t kManyRows = 1 << 15;
 
@@ -33,10 +37,11 @@ bool loops(const std::string& op) {
 }
 
 // Operators that read an input several times per output element.
-bool samples(const Node& node, size_t input) {
+bool samples(const GraphIr& graph, const Node& node, size_t input) {
     if (node.op == "Conv" || node.op == "MatMul" || node.op == "Gemm") return true;
-    return input == 0 && (is_one_of(node.op, {"AveragePool", "MaxPool", "Resize"}) ||
-                          node.op.starts_with("GridSample"));
+    if (node.op == "Resize") return input == 0 && repeats_of(graph, node).empty();
+    return input == 0 &&
+           (is_one_of(node.op, {"AveragePool", "MaxPool"}) || node.op.starts_with("GridSample"));
 }
 
 bool moves_only(const std::string& op) {
@@ -46,16 +51,59 @@ bool moves_only(const std::string& op) {
            op.starts_with("GridSample");
 }
 
-int own_cost(const std::string& op) {
+int own_cost(const GraphIr& graph, const Node& node) {
+    const std::string& op = node.op;
     if (loops(op)) return 16;
     if (op.starts_with("GridSample")) return 20;
-    if (op == "Resize") return 8;
+    if (op == "Resize") return repeats_of(graph, node).empty() ? 8 : 1;
     if (is_one_of(op, {"Exp", "Log", "Sin", "Cos", "Erf", "Sigmoid", "Tanh", "Softplus", "Mish",
                        "Gelu", "Pow", "Elu", "Sqrt", "Div", "BatchNormalization"})) {
         return 5;
     }
     if (is_one_of(op, {"Concat", "Pad", "Reshape"})) return 2;
     return is_one_of(op, {"Identity", "Unsqueeze", "Squeeze", "Expand"}) ? 0 : 1;
+}
+
+// The source with names that differ between equal kernels: its own, and those of parameters.
+std::string general_form(const KernelStep& kernel) {
+    std::string text;
+    std::map<std::string, size_t> parameters;
+    const std::string& source = kernel.source;
+    for (size_t at = 0; at < source.size();) {
+        size_t end = at;
+        while (end < source.size() &&
+               (std::isalnum(static_cast<unsigned char>(source[end])) != 0 || source[end] == '_')) {
+            ++end;
+        }
+        if (end == at) {
+            text += source[at++];
+            continue;
+        }
+        const std::string word = source.substr(at, end - at);
+        if (word.starts_with(kernel.name)) {
+            text += "nc_kernel" + word.substr(kernel.name.size());
+        } else if (word.size() > 1 && word[0] == 'v' &&
+                   std::isdigit(static_cast<unsigned char>(word[1])) != 0) {
+            text += fmt::format("v{}", parameters.emplace(word, parameters.size()).first->second);
+        } else {
+            text += word;
+        }
+        at = end;
+    }
+    return text;
+}
+
+// Equal kernels are compiled once.
+void share_kernels(Plan& plan) {
+    std::map<std::string, std::string> names;  // by general form
+    for (Step& step : plan.steps) {
+        auto* kernel = std::get_if<KernelStep>(&step.work);
+        if (kernel == nullptr) continue;
+        const auto [at, added] = names.emplace(general_form(*kernel), kernel->name);
+        if (added) continue;
+        kernel->name = at->second;
+        kernel->source.clear();
+    }
 }
 
 class Fuser {
@@ -79,6 +127,7 @@ class Fuser {
         for (size_t i = 0; i < plan_.graph.nodes.size(); ++i) place_results(static_cast<int>(i));
         for (size_t i = 0; i < plan_.graph.nodes.size(); ++i) add_steps(static_cast<int>(i));
         fuse_halo_results(plan_);
+        share_kernels(plan_);
     }
 
   private:
@@ -104,7 +153,7 @@ class Fuser {
 
     void place_results(int index) {
         const Node& node = plan_.graph.nodes[index];
-        int cost = own_cost(node.op);
+        int cost = own_cost(plan_.graph, node);
         for (const int input : node.inputs) {
             if (input != kAbsent && plan_.storage[input].place == Place::inlined)
                 cost += cost_[input];
@@ -131,7 +180,7 @@ class Fuser {
             if (cost_[value] >= 2 && read_by >= kBlowUp * count) return true;
             for (size_t k = 0; k < next.inputs.size(); ++k) {
                 if (next.inputs[k] != value || rewritten_.roles[reader] != Role::fused) continue;
-                if (samples(next, k) && cost_[value] > kSampledLimit) return true;
+                if (samples(plan_.graph, next, k) && cost_[value] > kSampledLimit) return true;
             }
             if (loops(node.op) && (moves_only(next.op) || loops(next.op) || read_by != count ||
                                    rewritten_.roles[reader] != Role::fused)) {
@@ -149,7 +198,7 @@ class Fuser {
         const auto claim = rewritten_.claims.find(value);
         if (claim != rewritten_.claims.end()) {
             return claim->second.channels_last
-                       ? channels_last(Place::arena, claim->second.dtype, info.shape, kChannelPad)
+                       ? channels_last(Place::arena, claim->second.dtype, info.shape)
                        : row_major(Place::arena, claim->second.dtype, info.shape);
         }
         const bool floating =
@@ -160,7 +209,7 @@ class Fuser {
         const bool row = rewritten_.roles[info.producer] == Role::row;
         if (half && !row && info.shape.size() >= 4 && info.shape.size() <= 5 &&
             info.shape[1] > kChannelPad / 2) {
-            return channels_last(Place::arena, DType::f16, info.shape, kChannelPad);
+            return channels_last(Place::arena, DType::f16, info.shape);
         }
         return row_major(Place::arena, half ? DType::f16 : DType::f32, info.shape);
     }
@@ -180,6 +229,10 @@ class Fuser {
         if (role == Role::conv) {
             const ConvStep& conv = rewritten_.convs.at(index);
             auto own = own_convs_ ? halo_conv_step(plan_, index, conv, name) : std::nullopt;
+            if (!own && conv.upsample != 1) {
+                plan_.graph.fail(node, fmt::format("{} {}", kUpsample, conv.upsample),
+                                 "a shape that suits_halo_conv accepts");
+            }
             plan_.steps.push_back(own ? std::move(*own)
                                       : Step{conv, label, node.inputs, node.outputs[0]});
         } else if (role == Role::gemm) {
@@ -212,8 +265,9 @@ Plan make_plan(const GraphIr& graph, Precision precision, int capability) {
     Plan plan;
     const bool half = precision == Precision::f16;
     const bool own_convs = half && capability == kHaloCapability;
-    Fuser(rewrite(half ? pass_for_half(graph) : graph, precision, own_convs), own_convs, plan)
-        .run();
+    const GraphIr passed =
+        half ? pass_for_half(order_channels(compose_convs(graph)), own_convs) : graph;
+    Fuser(rewrite(passed, precision, own_convs), own_convs, plan).run();
     plan_memory(plan);
     return plan;
 }

@@ -186,6 +186,29 @@ ResizeRule resize_of(const GraphIr& graph, const Node& node) {
     return rule;
 }
 
+std::vector<int64_t> repeats_of(const GraphIr& graph, const Node& node) {
+    if (node.op != "Resize") return {};
+    const ResizeRule rule = resize_of(graph, node);
+    if (rule.linear) return {};
+    const Shape& x = graph.values[node.input(0)].shape;
+    const std::string& mode = rule.nearest_mode;
+    const bool down = mode == "floor" || mode == "round_prefer_ceil";
+    const double shift = (mode == "floor" || mode == "ceil" ? 0.0 : 0.5) + kNearestSlack;
+    std::vector<int64_t> factors;
+    for (size_t i = 0; i < x.size(); ++i) {
+        const int64_t factor = rule.output[i] / x[i];
+        if (factor * x[i] != rule.output[i] || factor == 0) return {};
+        for (int64_t at = 0; at < rule.output[i]; ++at) {
+            const double raw = static_cast<double>(at) * rule.step[i] + rule.offset[i];
+            const double picked = down ? std::floor(raw + shift) : std::ceil(raw - shift);
+            const auto index = std::clamp<int64_t>(static_cast<int64_t>(picked), 0, x[i] - 1);
+            if (index != at / factor) return {};
+        }
+        factors.push_back(factor);
+    }
+    return factors;
+}
+
 SampleRule sample_of(const GraphIr& graph, const Node& node) {
     const Shape& x = graph.values[node.input(0)].shape;
     const Shape& grid = graph.values[node.input(1)].shape;

@@ -48,6 +48,10 @@ struct ResizeRule {
 };
 [[nodiscard]] ResizeRule resize_of(const GraphIr& graph, const Node& node);
 
+// How often a Resize repeats each index of an axis, where that is all it does (nearest, by whole
+// numbers: output i is input i / factor); empty otherwise.
+[[nodiscard]] std::vector<int64_t> repeats_of(const GraphIr& graph, const Node& node);
+
 struct SampleRule {
     bool nearest = false;
     std::string padding;  // zeros, border, reflection

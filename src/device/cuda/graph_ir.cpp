@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "newscaster/error.h"
@@ -69,6 +70,26 @@ std::vector<int64_t> to_integers(const Tensor& tensor) {
                                 name_of(tensor.dtype())));
     }
     return result;
+}
+
+void tidy(GraphIr& graph) {
+    std::set<int> wanted(graph.outputs.begin(), graph.outputs.end());
+    std::vector<Node> kept;
+    for (size_t i = graph.nodes.size(); i > 0; --i) {
+        Node& node = graph.nodes[i - 1];
+        const bool used =
+            std::ranges::any_of(node.outputs, [&](int output) { return wanted.contains(output); });
+        if (!used) continue;
+        wanted.insert(node.inputs.begin(), node.inputs.end());
+        kept.push_back(std::move(node));
+    }
+    std::ranges::reverse(kept);
+    graph.nodes = std::move(kept);
+    for (size_t i = 0; i < graph.nodes.size(); ++i) {
+        for (const int output : graph.nodes[i].outputs) {
+            if (output != kAbsent) graph.values[output].producer = static_cast<int>(i);
+        }
+    }
 }
 
 Shape broadcast_shapes(const Shape& a, const Shape& b) {

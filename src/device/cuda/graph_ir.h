@@ -56,6 +56,10 @@ struct GraphIr {
                            const std::string& wanted) const;
 };
 
+// Drops the nodes whose results nobody reads, which would cost time and memory, and notes every
+// value's producer.
+void tidy(GraphIr& graph);
+
 // Constant tensors as plain numbers.
 [[nodiscard]] std::vector<int64_t> to_integers(const Tensor& tensor);
 

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "device/cuda/geometry.h"
+#include "device/cuda/halo_conv.h"
+#include "device/cuda/pass_util.h"
 
 namespace newscaster::device::cuda {
 
@@ -22,67 +24,17 @@ constexpr int64_t kMostTapResults = 64;
 constexpr int64_t kWideKernel = 5;  // taps along an axis from which shared rows pay
 constexpr int64_t kManyMacs = int64_t{1} << 25;
 
-std::vector<std::vector<int>> readers_of(const GraphIr& graph) {
-    std::vector<std::vector<int>> readers(graph.values.size());
-    for (size_t i = 0; i < graph.nodes.size(); ++i) {
-        for (const int input : graph.nodes[i].inputs) {
-            if (input != kAbsent) readers[input].push_back(static_cast<int>(i));
-        }
-    }
-    return readers;
-}
-
-bool is_output(const GraphIr& graph, int value) {
-    return std::ranges::find(graph.outputs, value) != graph.outputs.end();
-}
-
-// A dense convolution whose weights and bias are known.
-bool is_plain_conv(const GraphIr& graph, const Node& node) {
-    return node.op == "Conv" && node.integer("group", 1) == 1 && graph.is_constant(node.input(1)) &&
-           (node.input(2) == kAbsent || graph.is_constant(node.input(2)));
-}
-
-int constant(GraphIr& graph, const std::string& name, Tensor tensor) {
-    const DType dtype = tensor.dtype();
-    const Shape shape = tensor.shape();
-    return graph.add_value(
-        {name, dtype, shape, std::make_shared<const Tensor>(std::move(tensor)), kAbsent});
-}
-
-int constant(GraphIr& graph, const std::string& name, const std::vector<int64_t>& values) {
-    Tensor tensor(DType::i64, {static_cast<int64_t>(values.size())});
-    std::ranges::copy(values, tensor.as<int64_t>().begin());
-    return constant(graph, name, std::move(tensor));
-}
-
-int result(GraphIr& graph, const std::string& name, const Shape& shape) {
-    return graph.add_value({name, DType::f32, shape, nullptr, kAbsent});
-}
-
-Attribute integers(std::vector<int64_t> values) {
-    Attribute attribute;
-    attribute.integers = std::move(values);
-    return attribute;
-}
-
 template <typename T>
 std::vector<T> joined(std::vector<T> a, const std::vector<T>& b) {
     a.insert(a.end(), b.begin(), b.end());
     return a;
 }
 
-// A bias, or zeros where a convolution has none.
-std::vector<float> bias_of(const GraphIr& graph, const Node& conv) {
-    const auto outputs = static_cast<size_t>(graph.values[conv.input(1)].shape[0]);
-    if (conv.input(2) == kAbsent) return std::vector<float>(outputs);
-    const Tensor bias = graph.values[conv.input(2)].constant->to_f32();
-    return {bias.as<float>().begin(), bias.as<float>().end()};
-}
-
 // Builds the new list of nodes; values are only ever added.
 class Pass {
   public:
-    explicit Pass(GraphIr graph) : graph_(std::move(graph)), readers_(readers_of(graph_)) {
+    Pass(GraphIr graph, bool own_convs)
+        : graph_(std::move(graph)), readers_(readers_of(graph_)), own_convs_(own_convs) {
         nodes_ = std::exchange(graph_.nodes, {});
     }
 
@@ -90,8 +42,12 @@ class Pass {
         merge_siblings();
         for (const Node& node : nodes_) {
             if (node.op.empty()) continue;  // merged into another
-            if (!split_instance_norm(node) && !widen(node) && !gather_taps(node)) emit(node);
+            if (!split_instance_norm(node) && !widen(node) && !gather_taps(node) &&
+                !read_coarsely(node)) {
+                emit(node);
+            }
         }
+        tidy(graph_);
         return std::move(graph_);
     }
 
@@ -133,6 +89,7 @@ class Pass {
 
     [[nodiscard]] bool are_siblings(const Node& a, const Node& b) const {
         if (a.input(0) != b.input(0) || !feeds_expressions(b.outputs[0])) return false;
+        if (graph_.values[a.input(1)].shape != graph_.values[b.input(1)].shape) return false;
         const Window wa = window_of(graph_, a);
         const Window wb = window_of(graph_, b);
         return wa.kernel == wb.kernel && wa.stride == wb.stride && wa.dilation == wb.dilation &&
@@ -157,13 +114,13 @@ class Pass {
         const std::string name = a.name + " & " + b.name;
         Shape y = graph_.values[a.outputs[0]].shape;
         y[1] = shape[0];
-        const int raw = result(graph_, name, y);
+        const int raw = add_result(graph_, name, y);
         Node conv{name, "Conv", {a.input(0)}, {raw}, a.attributes};
-        conv.inputs.push_back(constant(graph_, name + ":weights", std::move(wide)));
-        conv.inputs.push_back(constant(
-            graph_, name + ":bias", Tensor::of<float>({shape[0]}, std::span<const float>(bias))));
+        conv.inputs.push_back(add_constant(graph_, name + ":weights", std::move(wide)));
+        conv.inputs.push_back(add_constant(graph_, name + ":bias", bias));
         Node split{name + ":split", "Split", {raw}, {a.outputs[0], b.outputs[0]}, {}};
-        split.inputs.push_back(constant(graph_, name + ":sizes", {wa.shape()[0], wb.shape()[0]}));
+        split.inputs.push_back(
+            add_constant(graph_, name + ":sizes", std::vector{wa.shape()[0], wb.shape()[0]}));
         split.attributes["axis"].integer = 1;
         nodes_[first] = conv;
         nodes_.insert(nodes_.begin() + static_cast<std::ptrdiff_t>(first) + 1, split);
@@ -177,13 +134,54 @@ class Pass {
         return readers;
     }
 
+    // The value of which this one repeats each pixel, and how often per axis.
+    [[nodiscard]] std::pair<int, std::vector<int64_t>> repeated(int value) const {
+        std::vector<int64_t> factors(graph_.values[value].shape.size(), 1);
+        while (graph_.values[value].producer != kAbsent) {
+            const Node& node = graph_.nodes[graph_.values[value].producer];
+            const auto more = repeats_of(graph_, node);
+            if (more.empty()) break;
+            for (size_t i = 0; i < factors.size(); ++i) factors[i] *= more[i];
+            value = node.input(0);
+        }
+        return {value, std::move(factors)};
+    }
+
+    // Conv(Resize(x)) -> Conv(x) with kUpsample: positions that see the same pixels of x share a
+    // kernel whose taps are sums of the original's, so that most of the work is gone.
+    bool read_coarsely(const Node& node) {
+        if (!own_convs_ || !is_plain_conv(graph_, node)) return false;
+        const auto [coarse, factors] = repeated(node.input(0));
+        const int64_t factor = factors.back();
+        if (factor == 1 || factors.size() < 4) return false;
+        for (size_t i = 0; i + 1 < factors.size(); ++i) {
+            if (factors[i] != (i + 2 < factors.size() ? 1 : factor)) return false;
+        }
+        const ConvStep step{.window = window_of(graph_, node), .upsample = factor};
+        for (size_t axis = 0; axis < step.window.dims(); ++axis) {
+            if (step.window.stride[axis] != 1 ||
+                step.window.pad_begin[axis] + step.window.pad_end[axis] + 1 !=
+                    step.window.kernel[axis]) {
+                return false;
+            }
+        }
+        Node conv = node;
+        conv.inputs[0] = coarse;
+        conv.attributes[kUpsample].integer = factor;
+        if (!suits_halo_conv(graph_, conv, step)) return false;
+        emit(std::move(conv));
+        return true;
+    }
+
     bool split_instance_norm(const Node& node) {
         const Shape& x = graph_.values[node.input(0)].shape;
         if (node.op != "InstanceNormalization" || x.size() < 4) return false;
         if (element_count(x) / (x[0] * x[1]) < kLongChannel) return false;
         if (!graph_.is_constant(node.input(1)) || !graph_.is_constant(node.input(2))) return false;
-        const int stats = result(graph_, node.name + ":stats", {x[0], 2, x[1]});
-        emit({node.name, "InstanceStats", node.inputs, {stats}, node.attributes});
+        const int stats = add_result(graph_, node.name + ":stats", {x[0], 2, x[1]});
+        Node measured{node.name, "InstanceStats", node.inputs, {stats}, node.attributes};
+        measured.inputs[0] = repeated(node.input(0)).first;
+        emit(std::move(measured));
         emit({node.name, "InstanceApply", {node.input(0), stats}, node.outputs, {}});
         return true;
     }
@@ -211,20 +209,44 @@ class Pass {
                 }
             }
         }
-        const Shape& x = graph_.values[node.input(0)].shape;
-        const std::string name = node.name + ":taps";
-        const int raw = result(graph_, name, {x[0], w[0] * taps, x[2], x[3]});
-        Node conv{name, "Conv", {node.input(0)}, {raw}, {}};
-        conv.inputs.push_back(constant(graph_, name + ":weights", std::move(weights)));
-        emit(std::move(conv));
+        const int raw = products(node, std::move(weights));
         const std::vector<float> bias = bias_of(graph_, node);
         Node sum{node.name, "TapSum", {raw}, node.outputs, {}};
-        sum.inputs.push_back(constant(graph_, node.name + ":bias",
-                                      Tensor::of<float>({w[0]}, std::span<const float>(bias))));
+        sum.inputs.push_back(add_constant(graph_, node.name + ":bias", bias));
         sum.attributes["kernel_shape"] = integers(window.kernel);
         sum.attributes["pads"] = integers(joined(window.pad_begin, window.pad_end));
         emit(std::move(sum));
         return true;
+    }
+
+    // Every pixel with 1x1 weights, where the convolution has its own: [N, K, y, x].
+    int products(const Node& node, Tensor weights) {
+        const std::string name = node.name + ":taps";
+        const Shape x = graph_.values[node.input(0)].shape;
+        const int64_t outputs = weights.shape()[0];
+        const int raw = add_result(graph_, name, {x[0], outputs, x[2], x[3]});
+        Node conv{name, "Conv", {node.input(0)}, {raw}, {}};
+        const int producer = graph_.values[node.input(0)].producer;
+        if (producer != kAbsent && graph_.nodes[producer].op == "Reshape" && own_convs_) {
+            // Channels that are C x depth of a volume: a product along its depth, in place.
+            const int volume = graph_.nodes[producer].input(0);
+            const Shape v = graph_.values[volume].shape;
+            if (v.size() == 5 && v[0] == x[0] && v[3] == x[2] && v[4] == x[3]) {
+                const int deep = add_result(graph_, name, {x[0], outputs, 1, x[2], x[3]});
+                Node whole{name, "Conv", {volume}, {deep}, {}};
+                Tensor turned(DType::f32, {outputs, v[1], v[2], 1, 1});
+                std::memcpy(turned.data(), weights.data(), weights.bytes());
+                whole.inputs.push_back(add_constant(graph_, name + ":weights", std::move(turned)));
+                if (suits_halo_conv(graph_, whole, {.window = window_of(graph_, whole)})) {
+                    emit(std::move(whole));
+                    emit(reshape_node(graph_, name, deep, raw));
+                    return raw;
+                }
+            }
+        }
+        conv.inputs.push_back(add_constant(graph_, name + ":weights", std::move(weights)));
+        emit(std::move(conv));
+        return raw;
     }
 
     // Conv with K outputs -> conv of stride 2 with 4 K outputs, for the 2x2 positions that start at
@@ -244,14 +266,12 @@ class Pass {
         if (element_count(y) * (element_count(w) / w[0]) < kManyMacs) return false;
 
         const Shape coarse{y[0], 4 * y[1], y[2], y[3] / 2, y[4] / 2};
-        const int raw = result(graph_, node.name + ":2x2", coarse);
+        const int raw = add_result(graph_, node.name + ":2x2", coarse);
         Node conv{node.name + ":2x2", "Conv", {node.input(0)}, {raw}, {}};
-        conv.inputs.push_back(constant(graph_, conv.name + ":weights", shifted_weights(node)));
+        conv.inputs.push_back(add_constant(graph_, conv.name + ":weights", shifted_weights(node)));
         std::vector<float> bias;
         for (int copy = 0; copy < 4; ++copy) bias = joined(std::move(bias), bias_of(graph_, node));
-        conv.inputs.push_back(
-            constant(graph_, conv.name + ":bias",
-                     Tensor::of<float>({4 * w[0]}, std::span<const float>(bias))));
+        conv.inputs.push_back(add_constant(graph_, conv.name + ":bias", bias));
         conv.attributes["strides"] = integers({window.stride[0], 2, 2});
         conv.attributes["dilations"] = integers({window.dilation[0], 1, 1});
         conv.attributes["pads"] = integers(joined(window.pad_begin, window.pad_end));
@@ -260,13 +280,17 @@ class Pass {
         const std::string name = node.name + ":unfold";
         const Shape parts{y[0], 2, 2, y[1], y[2], y[3] / 2, y[4] / 2};
         const Shape woven{y[0], y[1], y[2], y[3] / 2, 2, y[4] / 2, 2};
-        const int apart = result(graph_, name, parts);
-        emit({name, "Reshape", {raw, constant(graph_, name + ":parts", parts)}, {apart}, {}});
-        const int turned = result(graph_, name, woven);
+        const int apart = add_result(graph_, name, parts);
+        emit({name, "Reshape", {raw, add_constant(graph_, name + ":parts", parts)}, {apart}, {}});
+        const int turned = add_result(graph_, name, woven);
         Node turn{name, "Transpose", {apart}, {turned}, {}};
         turn.attributes["perm"] = integers({0, 3, 4, 5, 1, 6, 2});
         emit(std::move(turn));
-        emit({name, "Reshape", {turned, constant(graph_, name + ":shape", y)}, node.outputs, {}});
+        emit({name,
+              "Reshape",
+              {turned, add_constant(graph_, name + ":shape", y)},
+              node.outputs,
+              {}});
         return true;
     }
 
@@ -295,12 +319,13 @@ class Pass {
     GraphIr graph_;
     std::vector<std::vector<int>> readers_;
     std::vector<Node> nodes_;
+    bool own_convs_;
 };
 
 }  // namespace
 
-GraphIr pass_for_half(GraphIr graph) {
-    return Pass(std::move(graph)).run();
+GraphIr pass_for_half(GraphIr graph, bool own_convs) {
+    return Pass(std::move(graph), own_convs).run();
 }
 
 }  // namespace newscaster::device::cuda

@@ -13,7 +13,12 @@ namespace newscaster::device::cuda {
 // Passes: convolutions of one input become one; InstanceNormalization is split so that its second
 // half joins the expression that follows; a deep convolution with few outputs computes 2x2
 // positions at once; a convolution with next to no outputs becomes a product per pixel with all
-// taps, whose results are then gathered.
-[[nodiscard]] GraphIr pass_for_half(GraphIr graph);
+// taps, whose results are then gathered; what repeats pixels (nearest Resize) is not made for those
+// who can do without: statistics, and convolutions of ours, which then carry kUpsample.
+// own_convs: convolutions of our own (halo_conv.h) run on this device.
+[[nodiscard]] GraphIr pass_for_half(GraphIr graph, bool own_convs);
+
+// Attribute of Conv: the input is read as if each position stood this often in y and x.
+inline constexpr const char* kUpsample = "upsample";
 
 }  // namespace newscaster::device::cuda

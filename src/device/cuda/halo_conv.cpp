@@ -18,25 +18,62 @@ constexpr int64_t kGroups = 2;               // of four warps that multiply
 constexpr int64_t kSharedBytes = 227 << 10;  // what a block may have
 constexpr int64_t kReservedBytes = 2 << 10;  // alignment and barriers
 constexpr int64_t kMostStages = 12;
-constexpr int64_t kWidest = 144;  // output channels of a tile
+constexpr int64_t kShortTile = 20;  // stages
+constexpr int64_t kWidest = 144;    // output channels of a tile
 constexpr int64_t kUsualWidth = 128;
 constexpr int64_t kNarrow = 96;  // up to here a group has room for four parts
-constexpr int64_t kSide = 8;     // a part of 64 positions is a square
+constexpr int64_t kManyTiles = 96;
+constexpr int64_t kSide = 8;  // a part of 64 positions is a square
 constexpr int64_t kFewestMacs = int64_t{1} << 26;
 constexpr int64_t kShortestSum = 512;  // taps times channels
 constexpr unsigned kThreads = 384;
 
+// Positions first .. first + positions - 1 of every `upsample` along an axis: they read the same
+// `taps` of the coarse input, each the sum of some of the kernel's.
+struct Phase {
+    int64_t first = 0, positions = 1;
+    int64_t tap = 0;                         // the first one's place in the halo
+    std::vector<std::vector<int64_t>> taps;  // per tap: those of the kernel
+    [[nodiscard]] int64_t count() const { return static_cast<int64_t>(taps.size()); }
+};
+
+std::vector<Phase> phases_of(int64_t taps, int64_t pad, int64_t upsample) {
+    std::vector<Phase> phases;
+    for (int64_t position = 0; position < upsample; ++position) {
+        Phase phase;
+        phase.first = position;
+        // Cells relative to this one, moved so that none is negative.
+        const auto cell = [&](int64_t tap) {
+            return (position + tap - pad + upsample * taps) / upsample - taps;
+        };
+        phase.tap = cell(0) + (upsample == 1 ? pad : (pad + upsample - 1) / upsample);
+        phase.taps.resize(static_cast<size_t>(cell(taps - 1) - cell(0) + 1));
+        for (int64_t tap = 0; tap < taps; ++tap) {
+            phase.taps[static_cast<size_t>(cell(tap) - cell(0))].push_back(tap);
+        }
+        if (!phases.empty() && phases.back().taps == phase.taps && phases.back().tap == phase.tap) {
+            ++phases.back().positions;
+        } else {
+            phases.push_back(std::move(phase));
+        }
+    }
+    return phases;
+}
+
 struct Geometry {
     int64_t pictures = 0, depth = 0, height = 0, width = 0;  // of the result
-    int64_t channels = 0, outputs = 0;                       // as stored
-    std::array<int64_t, 3> taps{}, pad{};                    // z, y, x
-    int64_t step = 1;                                        // in y and x
+    int64_t input_depth = 0;
+    int64_t channels = 0, outputs = 0;     // as stored
+    std::array<int64_t, 3> taps{}, pad{};  // z, y, x
+    int64_t step = 1;                      // in y and x
+    int64_t upsample = 1;  // the result is this much larger in y and x than the tiles' grid
 
     int64_t row_bytes = 128;  // of one position's channels in shared memory
     int64_t parts = 2, parts_x = 2;
     int64_t mma_width = 0;  // output channels of a tile
     int64_t taps_per_stage = 1;
     int64_t stages = 0;
+    std::vector<Phase> rows, columns;  // of an upsampled input; one whole kernel otherwise
 
     [[nodiscard]] int64_t tile_width() const { return parts_x * kSide; }
     [[nodiscard]] int64_t tile_height() const { return kGroups * (parts / parts_x) * kSide; }
@@ -57,13 +94,37 @@ struct Geometry {
     [[nodiscard]] int64_t last_steps() const {
         return (channels - (chunks() - 1) * row_channels() + 15) / 16;
     }
-    [[nodiscard]] int64_t output_tiles() const { return (outputs + mma_width - 1) / mma_width; }
+    [[nodiscard]] int64_t groups() const { return outputs / mma_width; }  // of output channels
+    [[nodiscard]] int64_t output_tiles() const {
+        return groups() * static_cast<int64_t>(rows.size() * columns.size());
+    }
     [[nodiscard]] int64_t tiles() const {
         return pictures * depth * (height / tile_height()) * (width / tile_width()) *
                output_tiles();
     }
-    [[nodiscard]] int64_t stages_per_depth() const {
-        return chunks() * taps[1] * taps[2] / taps_per_stage;
+    // Per output tile: its phases, and how many stages of weights it has per tap in depth.
+    [[nodiscard]] const Phase& row_of(int64_t tile) const {
+        return rows[static_cast<size_t>(tile / groups()) / columns.size()];
+    }
+    [[nodiscard]] const Phase& column_of(int64_t tile) const {
+        return columns[static_cast<size_t>(tile / groups()) % columns.size()];
+    }
+    [[nodiscard]] int64_t stages_per_chunk(int64_t tile) const {
+        return row_of(tile).count() * column_of(tile).count() / taps_per_stage;
+    }
+    [[nodiscard]] int64_t stages_per_depth(int64_t tile) const {
+        return chunks() * stages_per_chunk(tile);
+    }
+    // By how many stages one group may lead: fewer than there are buffers, and within the first
+    // input, since the next ones may wait for the other group. Long sums do without: there is
+    // little else to do, and the buffers keep the copies going.
+    [[nodiscard]] int64_t lead() const {
+        int64_t most = stages / 2;
+        for (int64_t tile = 0; tile < output_tiles(); ++tile) {
+            if (taps[0] * stages_per_depth(tile) > kShortTile) return 0;
+            most = std::min(most, stages_per_chunk(tile));
+        }
+        return most;
     }
 };
 
@@ -76,12 +137,24 @@ std::array<int64_t, 3> three(const std::vector<int64_t>& values, int64_t filler)
 bool choose(Geometry& g) {
     g.mma_width = g.outputs <= kWidest ? g.outputs : kUsualWidth;
     if (g.outputs % g.mma_width != 0) return false;
-    const bool wide = g.mma_width <= kNarrow && g.width % (4 * kSide) == 0;
+    g.rows = phases_of(g.taps[1], g.pad[1], g.upsample);
+    g.columns = phases_of(g.taps[2], g.pad[2], g.upsample);
+    if (g.upsample > 1) {
+        // From here on in terms of the coarse input.
+        for (const size_t axis : {1U, 2U}) {
+            const int64_t margin = (g.pad[axis] + g.upsample - 1) / g.upsample;
+            g.pad[axis] = margin;
+            g.taps[axis] = 2 * margin + 1;
+        }
+    }
+    // Many positions to a tile make more of its weights, as long as there are enough tiles.
+    const int64_t large = g.pictures * g.depth * g.height * g.width / (8 * kSide * kSide);
+    const bool wide = g.mma_width <= kNarrow && g.width % (4 * kSide) == 0 && large >= kManyTiles;
     g.parts = wide ? 4 : 2;
     g.parts_x = g.parts;
     if (g.width % g.tile_width() != 0 || g.height % g.tile_height() != 0) return false;
     for (g.row_bytes = 128; g.row_bytes >= 32; g.row_bytes /= 2) {
-        g.taps_per_stage = g.row_bytes == 128 ? 1 : g.taps[2];
+        g.taps_per_stage = g.row_bytes == 128 || g.upsample > 1 ? 1 : g.taps[2];
         const int64_t left = kSharedBytes - kReservedBytes - 2 * g.input_bytes();
         g.stages = std::min(kMostStages, left / g.stage_bytes());
         if (left > 0 && g.stages * g.taps_per_stage >= 4 && g.stages >= 2) return true;
@@ -89,11 +162,11 @@ bool choose(Geometry& g) {
     return false;
 }
 
-std::optional<Geometry> geometry_of(const Plan& plan, const Node& node, const ConvStep& conv) {
+std::optional<Geometry> geometry_of(const GraphIr& graph, const Node& node, const ConvStep& conv) {
     const Window& w = conv.window;
-    const Storage& x = plan.storage[node.input(0)];
-    const Storage& y = plan.storage[node.outputs[0]];
-    if (w.dims() < 2 || x.dtype != DType::f16) return std::nullopt;
+    const Shape& x = graph.values[node.input(0)].shape;
+    const Shape& y = graph.values[node.outputs[0]].shape;
+    if (w.dims() < 2) return std::nullopt;
     const auto stride = three(w.stride, 1);
     const auto dilation = three(w.dilation, 1);
     if (dilation != std::array<int64_t, 3>{1, 1, 1}) return std::nullopt;
@@ -102,16 +175,20 @@ std::optional<Geometry> geometry_of(const Plan& plan, const Node& node, const Co
     g.taps = three(w.kernel, 1);
     g.pad = three(w.pad_begin, 0);
     g.step = stride[1];
-    const size_t rank = y.extents.size();
-    g.pictures = y.extents[0];
-    g.depth = rank == 5 ? y.extents[1] : 1;
-    g.height = y.extents[rank - 3];
-    g.width = y.extents[rank - 2];
-    g.outputs = y.extents.back();
-    g.channels = x.extents.back();
-    if (rank == 5 && x.extents[1] != g.depth) return std::nullopt;
+    g.upsample = conv.upsample;
+    const size_t rank = y.size();
+    g.pictures = y[0];
+    g.depth = rank == 5 ? y[2] : 1;
+    g.height = y[rank - 2] / g.upsample;
+    g.width = y[rank - 1] / g.upsample;
+    g.outputs = padded_channels(y[1]);
+    g.channels = padded_channels(x[1]);
+    g.input_depth = rank == 5 ? x[2] : 1;
     const int64_t length = g.taps[0] * g.taps[1] * g.taps[2] * g.channels;
-    if (length < kShortestSum || y.elements() * length < kFewestMacs) return std::nullopt;
+    // Nothing to share between taps: the libraries do as well.
+    if (g.taps[0] * g.taps[1] * g.taps[2] == 1) return std::nullopt;
+    const int64_t positions = element_count(y) / y[1];
+    if (length < kShortestSum || positions * g.outputs * length < kFewestMacs) return std::nullopt;
     if (!choose(g)) return std::nullopt;
     return g;
 }
@@ -130,34 +207,59 @@ int64_t paired_channel_of(int64_t column, int64_t tile, const Geometry& g) {
     return column / half * (g.outputs / 2) + tile * half + channel_of(column % half, half);
 }
 
+// Adds channels `first` and on of one tap. weights: f16 [K, taps, C]; tap: of all K times taps.
+void add_row(std::vector<float>& row, const Tensor& weights, int64_t tap, int64_t first) {
+    const std::byte* from = weights.data() + (tap * weights.shape()[2] + first) * 2;
+    for (float& sum : row) {
+        uint16_t bits = 0;
+        std::memcpy(&bits, from, sizeof(bits));
+        sum += half_to_float(bits);
+        from += sizeof(bits);
+    }
+}
+
 // weights: f16 [K, taps, C]. In the order in which the kernel loads them, swizzled.
-Tensor pack_weights(const Tensor& weights, const Geometry& g, bool paired) {
-    const int64_t area = g.taps[1] * g.taps[2];
-    const int64_t stored = weights.shape()[2];
-    const int64_t bytes = g.output_tiles() * g.taps[0] * g.stages_per_depth() * g.stage_bytes();
-    Tensor packed(DType::u8, {bytes});
+Tensor pack_weights(const Tensor& weights, const Geometry& g, const std::array<int64_t, 3>& taps,
+                    bool paired) {
+    int64_t stages = 0;
+    for (int64_t tile = 0; tile < g.output_tiles(); ++tile) {
+        stages += g.taps[0] * g.stages_per_depth(tile);
+    }
+    Tensor packed(DType::u8, {stages * g.stage_bytes()});
     std::byte* target = packed.data();
     const int64_t mask = g.row_bytes / 16 - 1;
+    const int64_t stored = weights.shape()[2];
+    const auto pack_tap = [&](int64_t tile, int64_t z, int64_t chunk,
+                              const std::vector<int64_t>& rows,
+                              const std::vector<int64_t>& columns) {
+        const int64_t first = chunk * g.row_channels();
+        const int64_t count = std::min(g.row_channels(), stored - first);
+        const int64_t group = tile % g.groups();
+        for (int64_t column = 0; column < g.mma_width; ++column) {
+            const int64_t channel = paired ? paired_channel_of(column, group, g)
+                                           : group * g.mma_width + channel_of(column, g.mma_width);
+            std::vector<float> row(static_cast<size_t>(count));
+            for (const int64_t y : rows) {
+                for (const int64_t x : columns) {
+                    add_row(row, weights, ((channel * taps[0] + z) * taps[1] + y) * taps[2] + x,
+                            first);
+                }
+            }
+            for (int64_t at = 0; at < count; ++at) {
+                const int64_t place = column * g.row_bytes + at * 2;
+                const uint16_t bits = float_to_half(row[static_cast<size_t>(at)]);
+                std::memcpy(target + (place ^ ((place >> 7 & mask) << 4)), &bits, sizeof(bits));
+            }
+        }
+        target += g.mma_width * g.row_bytes;
+    };
     for (int64_t tile = 0; tile < g.output_tiles(); ++tile) {
         for (int64_t z = 0; z < g.taps[0]; ++z) {
             for (int64_t chunk = 0; chunk < g.chunks(); ++chunk) {
-                const int64_t first = chunk * g.row_channels();
-                const int64_t count = std::min(g.row_channels(), stored - first);
-                for (int64_t tap = 0; tap < area; ++tap) {
-                    for (int64_t column = 0; column < g.mma_width; ++column) {
-                        const int64_t channel =
-                            paired ? paired_channel_of(column, tile, g)
-                                   : tile * g.mma_width + channel_of(column, g.mma_width);
-                        const std::byte* row =
-                            weights.data() +
-                            ((channel * g.taps[0] * area + z * area + tap) * stored + first) * 2;
-                        for (int64_t at = 0; at < count * 2; at += 16) {
-                            const int64_t place = column * g.row_bytes + at;
-                            std::memcpy(target + (place ^ ((place >> 7 & mask) << 4)), row + at,
-                                        16);
-                        }
+                for (const auto& rows : g.row_of(tile).taps) {
+                    for (const auto& columns : g.column_of(tile).taps) {
+                        pack_tap(tile, z, chunk, rows, columns);
                     }
-                    target += g.mma_width * g.row_bytes;
                 }
             }
         }
@@ -170,10 +272,15 @@ std::string constants(const Geometry& g, const std::string& name) {
     const auto form = [&](int64_t group_bytes) {
         return layout << 62U | static_cast<uint64_t>(group_bytes >> 4) << 32U | uint64_t{1} << 16U;
     };
-    std::string text = fmt::format("__constant__ int {}_taps[{}][5] = {{", name, g.output_tiles());
+    std::string text = fmt::format("__constant__ int {}_taps[{}][9] = {{", name, g.output_tiles());
+    int64_t stage = 0;
     for (int64_t tile = 0; tile < g.output_tiles(); ++tile) {
-        text += fmt::format("{{0, {}, 0, {}, {}}},", g.taps[1], g.taps[2],
-                            tile * g.taps[0] * g.stages_per_depth());
+        const Phase& row = g.row_of(tile);
+        const Phase& column = g.column_of(tile);
+        text += fmt::format("{{{}, {}, {}, {}, {}, {}, {}, {}, {}}},", row.tap, row.count(),
+                            column.tap, column.count(), stage, row.first, row.positions,
+                            column.first, column.positions);
+        stage += g.taps[0] * g.stages_per_depth(tile);
     }
     text += fmt::format("}};\nstruct {}_c {{\n", name);
     const auto add = [&](const char* what, int64_t value) {
@@ -198,12 +305,15 @@ std::string constants(const Geometry& g, const std::string& name) {
     add("kTilesX", g.width / g.tile_width());
     add("kTilesY", g.height / g.tile_height());
     add("kDepth", g.depth);
+    add("kInputDepth", g.input_depth);
     add("kTapsZ", g.taps[0]);
     add("kPadZ", g.pad[0]);
     add("kPadY", g.pad[1]);
     add("kPadX", g.pad[2]);
     add("kOutputTiles", g.output_tiles());
+    add("kGroups", g.groups());
     add("kTiles", g.tiles());
+    add("kAhead", g.lead());
     text += fmt::format(
         "static constexpr unsigned long long kInputForm = {:#x}ULL;\n"
         "static constexpr unsigned long long kWeightForm = {:#x}ULL;\n"
@@ -244,16 +354,9 @@ KernelStep kernel_around(const Plan& plan, int input, const Geometry& g, const s
   nc_conv<C>().run(&x_map, w_packed, [&](const nc_tile& tile, float (&sums)[{parts}][{half}]) {{
     const int pn = tile.picture;
     const int pz = tile.z;
+    const int group = tile.outputs % C::kGroups;
     const int quarter = threadIdx.x % 4;
-#pragma unroll
-    for (int m = 0; m < {parts}; ++m) {{
-      const int px = nc_conv_x<C>(tile, m);
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {{
-        const int py = nc_conv_y<C>(tile, m, h);
 {store}
-      }}
-    }}
   }});
 }}
 )",
@@ -269,44 +372,72 @@ std::string activated(const ConvStep& conv, const std::string& sum) {
     return fmt::format("nc_leaky({}, {})", sum, float_literal(static_cast<double>(conv.slope)));
 }
 
+// The text for every position whose sums a thread holds.
+std::string over_positions(const Geometry& g, const std::string& body) {
+    return fmt::format(R"(#pragma unroll
+for (int m = 0; m < {parts}; ++m) {{
+const int px = nc_conv_x<C>(tile, m);
+#pragma unroll
+for (int h = 0; h < 2; ++h) {{
+const int py = nc_conv_y<C>(tile, m, h);
+{body}}}
+}}
+)",
+                       fmt::arg("parts", g.parts), fmt::arg("body", body));
+}
+
 // Stores the sums as they are, but for bias and activation.
 std::string plain_store(const Plan& plan, int target, const Geometry& g, const ConvStep& conv) {
     const bool half = plan.storage[target].dtype == DType::f16;
-    std::string text = fmt::format(
-        "{type}* place = out + ((((long long)pn * {depth} + pz) * {height} + py) * {width} + px) * "
-        "{outputs} + tile.outputs * {mma_width};\n",
-        fmt::arg("type", storage_type(plan.storage[target].dtype)), fmt::arg("depth", g.depth),
-        fmt::arg("height", g.height), fmt::arg("width", g.width), fmt::arg("outputs", g.outputs),
+    const std::string type = storage_type(plan.storage[target].dtype);
+    std::string body = fmt::format(
+        "const int* phase = C::taps(tile.outputs) + 5;\n"
+        "{type}* corner = out + ((((long long)pn * {depth} + pz) * {height} + py * {upsample} + "
+        "phase[0]) * {width} + px * {upsample} + phase[2]) * {outputs} + group * {mma_width};\n",
+        fmt::arg("type", type), fmt::arg("depth", g.depth),
+        fmt::arg("height", g.height * g.upsample), fmt::arg("width", g.width * g.upsample),
+        fmt::arg("upsample", g.upsample), fmt::arg("outputs", g.outputs),
         fmt::arg("mma_width", g.mma_width));
+    const std::string spread =
+        g.upsample == 1
+            ? "{ auto* place = corner;\n"
+            : fmt::format(
+                  "for (int dy = 0; dy < phase[1]; ++dy) for (int dx = 0; dx < phase[3]; "
+                  "++dx) {{ auto* place = corner + (dy * {} + dx) * {};\n",
+                  g.width * g.upsample, g.outputs);
     for (int64_t first = 0; first < g.mma_width; first += 32) {
         const int64_t count = std::min<int64_t>(4, (g.mma_width - first) / 8) * 2;
         const int64_t together = count == 8 ? 8 : 2;
         const std::string sum = fmt::format("sums[m][({} + i / 2) * 4 + h * 2 + i % 2]{}",
-                                            first / 8, conv.has_bias ? " + bias[at + i]" : "");
+                                            first / 8, conv.has_bias ? " + b.e[e]" : "");
+        const std::string shift =
+            fmt::format("const auto b = nc_get<{}>(bias + at + j);\n", together);
         const std::string value = activated(conv, sum);
-        text += fmt::format(
+        body += fmt::format(
             R"({{
-  const int own = {first} + quarter * {count};
-  const int at = tile.outputs * {mma_width} + own;
-  (void)at;
+const int own = {first} + quarter * {count};
+const int at = group * {mma_width} + own;
+(void)at;
 #pragma unroll
-  for (int j = 0; j < {count}; j += {together}) {{
-    nc_pack<{type}, {together}> o;
-#pragma unroll
-    for (int e = 0; e < {together}; ++e) {{ const int i = j + e; o.e[e] = {value}; }}
-    *reinterpret_cast<nc_pack<{type}, {together}>*>(place + own + j) = o;
-  }}
+for (int j = 0; j < {count}; j += {together}) {{
+nc_pack<{type}, {together}> o;
+{shift}#pragma unroll
+for (int e = 0; e < {together}; ++e) {{ const int i = j + e; o.e[e] = {value}; }}
+{spread}nc_put(place + own + j, o); }}
+}}
 }}
 )",
             fmt::arg("first", first), fmt::arg("count", count), fmt::arg("mma_width", g.mma_width),
             fmt::arg("together", together), fmt::arg("type", half ? "unsigned short" : "float"),
-            fmt::arg("value", half ? "nc_f2h(" + value + ")" : value));
+            fmt::arg("value", half ? "nc_f2h(" + value + ")" : value),
+            fmt::arg("shift", conv.has_bias ? shift : ""), fmt::arg("spread", spread));
     }
-    return text;
+    return over_positions(g, body);
 }
 
-int add_packed(Plan& plan, const Node& node, const Geometry& g, bool paired) {
-    Tensor packed = pack_weights(*plan.graph.values[node.input(1)].constant, g, paired);
+int add_packed(Plan& plan, const Node& node, const ConvStep& conv, const Geometry& g, bool paired) {
+    Tensor packed = pack_weights(*plan.graph.values[node.input(1)].constant, g,
+                                 three(conv.window.kernel, 1), paired);
     const Shape shape = packed.shape();
     const int value =
         plan.graph.add_value({node.name + ":packed", DType::u8, shape,
@@ -321,16 +452,20 @@ std::string bias_parameter(const ConvStep& conv) {
 
 }  // namespace
 
+bool suits_halo_conv(const GraphIr& graph, const Node& node, const ConvStep& conv) {
+    return geometry_of(graph, node, conv).has_value();
+}
+
 std::optional<Step> halo_conv_step(Plan& plan, int index, const ConvStep& conv,
                                    const std::string& name) {
     const Node node = plan.graph.nodes[index];
-    const auto g = geometry_of(plan, node, conv);
-    if (!g) return std::nullopt;
+    const auto g = geometry_of(plan.graph, node, conv);
+    if (!g || plan.storage[node.input(0)].dtype != DType::f16) return std::nullopt;
     const int target = node.outputs[0];
     Step step;
     step.label = fmt::format("{} '{}'", node.op, node.name);
     step.reads = node.inputs;
-    step.reads[1] = add_packed(plan, node, *g, false);
+    step.reads[1] = add_packed(plan, node, conv, *g, false);
     step.writes = target;
     const std::string parameters =
         bias_parameter(conv) +
@@ -351,11 +486,12 @@ std::optional<Step> fused(Plan& plan, const Step& source, const Step& reader) {
     const auto& old = std::get<KernelStep>(source.work);
     const ConvStep& conv = *old.conv;
     const Node node = plan.graph.nodes[old.node];
-    const auto g = geometry_of(plan, node, conv);
+    const auto g = geometry_of(plan.graph, node, conv);
     const int target = reader.writes;
     const Storage& y = plan.storage[target];
     const int raw = source.writes;
-    if (!g || !y.channels_last || y.dtype != DType::f16 || g->mma_width % 64 != 0) {
+    if (!g || g->upsample > 1 || !y.channels_last || y.dtype != DType::f16 ||
+        g->mma_width % 64 != 0) {
         return std::nullopt;
     }
     const Storage& r = plan.storage[raw];
@@ -380,45 +516,44 @@ std::optional<Step> fused(Plan& plan, const Step& source, const Step& reader) {
     Indices at{"pn", index};
     if (y.extents.size() == 5) at.emplace_back("pz");
     at.insert(at.end(), {"py", "px"});
-    std::string body = emitter.take_body();
     const std::string value = emitter.root(target, at);
     if (!emitter.holds()) return std::nullopt;
-    body += emitter.take_body();
+    const std::string body = emitter.take_body();
     Indices first = at;
     first[1] = "base";
     std::string bias;
     if (conv.has_bias) {
-        bias =
-            "const nc_pack<float, 8> bias0 = *reinterpret_cast<const nc_pack<float, 8>*>(bias + "
-            "base);\n";
+        bias = "const nc_pack<float, 8> bias0 = nc_get<8>(bias + base);\n";
         if (paired) {
-            bias += fmt::format(
-                "const nc_pack<float, 8> bias1 = *reinterpret_cast<const nc_pack<float, 8>*>(bias "
-                "+ base + {});\n",
-                channels);
+            bias += fmt::format("const nc_pack<float, 8> bias1 = nc_get<8>(bias + base + {});\n",
+                                channels);
         }
     }
-    const std::string store = fmt::format(
-        R"(#pragma unroll
-for (int g = 0; g < {groups}; ++g) {{
-const int base = tile.outputs * {across} + 32 * g + 8 * quarter;
-{bias}nc_pack<unsigned short, 8> o;
-#pragma unroll
+    // Channels outside, positions inside: what depends on channels alone is read once.
+    const std::string at_position = fmt::format(
+        R"(nc_pack<unsigned short, 8> o;
+{ahead}#pragma unroll
 for (int u = 0; u < 8; ++u) {{
 {body}o.e[u] = nc_f2h({value});
 }}
-*reinterpret_cast<nc_pack<unsigned short, 8>*>(out + {offset}) = o;
-}}
+nc_put(out + {offset}, o);
+)",
+        fmt::arg("ahead", emitter.take_ahead()), fmt::arg("body", body), fmt::arg("value", value),
+        fmt::arg("offset", emitter.offset(target, first)));
+    const std::string store = fmt::format(
+        R"(#pragma unroll
+for (int g = 0; g < {groups}; ++g) {{
+const int base = group * {across} + 32 * g + 8 * quarter;
+{bias}{rest}}}
 )",
         fmt::arg("groups", across / 32), fmt::arg("across", across), fmt::arg("bias", bias),
-        fmt::arg("body", body), fmt::arg("value", value),
-        fmt::arg("offset", emitter.offset(target, first)));
+        fmt::arg("rest", over_positions(*g, at_position)));
 
     Step step;
     step.label = fmt::format("{} > {}", source.label, reader.label);
     step.writes = target;
     step.reads = source.reads;
-    if (paired) step.reads[1] = add_packed(plan, node, *g, true);
+    if (paired) step.reads[1] = add_packed(plan, node, conv, *g, true);
     step.reads.insert(step.reads.end(), emitter.reads().begin(), emitter.reads().end());
     step.work =
         kernel_around(plan, node.input(0), *g, std::get<KernelStep>(reader.work).name,

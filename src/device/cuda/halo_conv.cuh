@@ -90,8 +90,9 @@ template <class C> struct nc_conv {
 
   __device__ unsigned input_full(int i) const { return base + 8 * i; }
   __device__ unsigned input_empty(int i) const { return base + 16 + 8 * i; }
-  __device__ unsigned weights_full(int i) const { return base + 32 + 16 * i; }
-  __device__ unsigned weights_empty(int i) const { return base + 40 + 16 * i; }
+  __device__ unsigned second_group() const { return base + 32; }
+  __device__ unsigned weights_full(int i) const { return base + 40 + 16 * i; }
+  __device__ unsigned weights_empty(int i) const { return base + 48 + 16 * i; }
 
   __device__ static nc_tile tile_of(int index) {
     nc_tile tile;
@@ -108,7 +109,7 @@ template <class C> struct nc_conv {
   // Taps in depth that meet the picture.
   __device__ static int first_depth(const nc_tile& tile) { return max(0, C::kPadZ - tile.z); }
   __device__ static int end_depth(const nc_tile& tile) {
-    return min(C::kTapsZ, C::kDepth + C::kPadZ - tile.z);
+    return min(C::kTapsZ, C::kInputDepth + C::kPadZ - tile.z);
   }
 
   __device__ void load_inputs(const nc_tensor_map* map) {
@@ -192,6 +193,9 @@ template <class C> struct nc_conv {
       const int stages = taps[1] * taps[3] / C::kTapsPerStage;
       float sums[C::kParts][C::kWidth / 2];
       int keep = 0;
+      // The second group stays some stages behind, so that one multiplies while the other stores.
+      int ahead = index == blockIdx.x && group == 0 ? C::kAhead : 0;
+      if (C::kAhead > 0 && index == blockIdx.x && group == 1) nc_barrier_wait(second_group(), 0);
       int used_weights = -1;  // buffers whose products are still under way
       int used_input = -1;
       for (int dz = first_depth(tile); dz < end_depth(tile); ++dz) {
@@ -211,6 +215,7 @@ template <class C> struct nc_conv {
             nc_mma_wait<1>();
             if (speaks && used_weights >= 0) nc_barrier_arrive(weights_empty(used_weights));
             if (speaks && stage == 0 && used_input >= 0) nc_barrier_arrive(input_empty(used_input));
+            if (ahead > 0 && --ahead == 0 && speaks) nc_barrier_arrive(second_group());
             used_weights = weights.at;
             weights.next();
           }
@@ -232,6 +237,7 @@ template <class C> struct nc_conv {
     extern __shared__ unsigned char nc_memory[];
     base = (nc_shared_address(nc_memory) + 1023) / 1024 * 1024;
     if (threadIdx.x == 0) {
+      nc_barrier_init(second_group(), 4);
       for (int i = 0; i < 2; ++i) {
         nc_barrier_init(input_full(i), 1);
         nc_barrier_init(input_empty(i), 8);

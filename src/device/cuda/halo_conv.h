@@ -11,6 +11,9 @@ namespace newscaster::device::cuda {
 
 inline constexpr int kHaloCapability = 90;  // wgmma exists there only
 
+// Whether the kernel takes a convolution of this shape (conv.window and conv.upsample).
+[[nodiscard]] bool suits_halo_conv(const GraphIr& graph, const Node& node, const ConvStep& conv);
+
 // The step for a convolution whose weights and bias are constants (`node` as the rewriter left it:
 // x, w [K, taps, C] in f16, and perhaps a bias), or nothing when its shape does not suit the
 // kernel. Adds the packed weights to the plan's constants.

@@ -42,7 +42,9 @@ Step instance_stats_step(const Plan& plan, int index, const std::string& name) {
     const uint4* row = reinterpret_cast<const uint4*>(x + (long long)picture * {plane} + first);
     const uint4 origin = row[0];
     const unsigned short* h = reinterpret_cast<const unsigned short*>(&origin);
+#pragma unroll
     for (int j = 0; j < 8; ++j) shift[j] = nc_h2f(h[j]);
+#pragma unroll 4
     for (int i = threadIdx.x >> 1; i < {positions}; i += {pairs}) {{
       const uint4 v = row[(long long)i * {step}];
       const unsigned short* e = reinterpret_cast<const unsigned short*>(&v);
@@ -66,18 +68,19 @@ Step instance_stats_step(const Plan& plan, int index, const std::string& name) {
     }}
   }}
   __syncthreads();
-  if (threadIdx.x >= 2) return;
-#pragma unroll
-  for (int j = 0; j < 8; ++j) {{
-    if (first + j >= {channels}) break;
-    float s = 0.0f, q = 0.0f;
-    for (int w = 0; w < {warps}; ++w) {{ s += sums[w][half][j]; q += sums[w][half][8 + j]; }}
-    const float mean = s * {inverse};
-    const float factor = scale[first + j] * rsqrtf(fmaxf(q * {inverse} - mean * mean, 0.0f) + {epsilon});
-    float* target = out + (long long)picture * 2 * {channels} + first + j;
-    target[0] = factor;
-    target[{channels}] = bias[first + j] - (shift[j] + mean) * factor;
+  const int channel = blockIdx.x % {groups} * 16 + threadIdx.x;
+  if (threadIdx.x >= 16 || channel >= {channels}) return;
+  float s = 0.0f, q = 0.0f;
+#pragma unroll 4
+  for (int w = 0; w < {warps}; ++w) {{
+    s += sums[w][threadIdx.x >> 3][threadIdx.x & 7];
+    q += sums[w][threadIdx.x >> 3][8 + (threadIdx.x & 7)];
   }}
+  const float mean = s * {inverse};
+  const float factor = scale[channel] * rsqrtf(fmaxf(q * {inverse} - mean * mean, 0.0f) + {epsilon});
+  float* target = out + (long long)picture * 2 * {channels} + channel;
+  target[0] = factor;
+  target[{channels}] = bias[channel] - (nc_h2f(x[(long long)picture * {plane} + channel]) + mean) * factor;
 }}
 )",
         fmt::arg("threads", step.threads), fmt::arg("name", name),

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "device/cuda/emitter.h"
 #include "device/cuda/fusion.h"
@@ -83,15 +84,69 @@ __device__ __forceinline__ float nc_reflect(float x, float low, float span) {
   const float folded = fmodf(fabsf(x - low), 2.0f * span);
   return low + (folded > span ? 2.0f * span - folded : folded);
 }
-template <int N> struct nc_vector;
-template <> struct nc_vector<1> { typedef unsigned char type; };
-template <> struct nc_vector<2> { typedef unsigned short type; };
-template <> struct nc_vector<4> { typedef unsigned int type; };
-template <> struct nc_vector<8> { typedef uint2 type; };
-template <> struct nc_vector<16> { typedef uint4 type; };
 template <typename T, int N> struct __align__(sizeof(T) * N < 16 ? sizeof(T) * N : 16) nc_pack {
   T e[N];
 };
+// Neighbours in memory as wide words: as structs the compiler would take them one by one.
+__device__ __forceinline__ void nc_get_words(const void* p, unsigned (&w)[1]) {
+  w[0] = *static_cast<const unsigned*>(p);
+}
+__device__ __forceinline__ void nc_get_words(const void* p, unsigned (&w)[2]) {
+  const uint2 v = *static_cast<const uint2*>(p);
+  w[0] = v.x, w[1] = v.y;
+}
+__device__ __forceinline__ void nc_get_words(const void* p, unsigned (&w)[4]) {
+  const uint4 v = *static_cast<const uint4*>(p);
+  w[0] = v.x, w[1] = v.y, w[2] = v.z, w[3] = v.w;
+}
+template <int N> __device__ __forceinline__ nc_pack<unsigned short, N> nc_get(const unsigned short* p) {
+  unsigned words[N / 2];
+  nc_get_words(p, words);
+  nc_pack<unsigned short, N> pack;
+#pragma unroll
+  for (int i = 0; i < N; ++i) pack.e[i] = (unsigned short)(words[i / 2] >> (i % 2 * 16));
+  return pack;
+}
+template <int N> __device__ __forceinline__ nc_pack<float, N> nc_get(const float* p) {
+  constexpr int kStep = N < 4 ? N : 4;
+  nc_pack<float, N> pack;
+#pragma unroll
+  for (int i = 0; i < N; i += kStep) {
+    unsigned words[kStep];
+    nc_get_words(p + i, words);
+#pragma unroll
+    for (int j = 0; j < kStep; ++j) pack.e[i + j] = __uint_as_float(words[j]);
+  }
+  return pack;
+}
+__device__ __forceinline__ void nc_put_words(void* p, const unsigned (&w)[1]) {
+  *static_cast<unsigned*>(p) = w[0];
+}
+__device__ __forceinline__ void nc_put_words(void* p, const unsigned (&w)[2]) {
+  asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(p), "r"(w[0]), "r"(w[1]) : "memory");
+}
+__device__ __forceinline__ void nc_put_words(void* p, const unsigned (&w)[4]) {
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(w[0]), "r"(w[1]),
+               "r"(w[2]), "r"(w[3])
+               : "memory");
+}
+template <int N>
+__device__ __forceinline__ void nc_put(unsigned short* p, const nc_pack<unsigned short, N>& pack) {
+  unsigned words[N / 2];
+#pragma unroll
+  for (int i = 0; i < N / 2; ++i) words[i] = pack.e[2 * i] | (unsigned)pack.e[2 * i + 1] << 16;
+  nc_put_words(p, words);
+}
+template <int N> __device__ __forceinline__ void nc_put(float* p, const nc_pack<float, N>& pack) {
+  constexpr int kStep = N < 4 ? N : 4;
+#pragma unroll
+  for (int i = 0; i < N; i += kStep) {
+    unsigned words[kStep];
+#pragma unroll
+    for (int j = 0; j < kStep; ++j) words[j] = __float_as_uint(pack.e[i + j]);
+    nc_put_words(p + i, words);
+  }
+}
 template <bool kMax> __device__ __forceinline__ float nc_join(float a, float b) {
   return kMax ? fmaxf(a, b) : a + b;
 }
@@ -120,6 +175,101 @@ Step flat_step(const Plan& plan, const Emitter& emitter, int target, const std::
     return {step, kernel_label(plan, emitter), emitter.reads(), target};
 }
 
+namespace {
+
+constexpr size_t kMostVariants = 6;
+
+// Writes the body of a kernel whose threads have `width` neighbouring elements each.
+class LanesBody {
+  public:
+    LanesBody(const Plan& plan, Emitter& emitter, int value, int64_t width)
+        : storage_(plan.storage[value]),
+          channels_(plan.graph.values[value].shape[static_cast<size_t>(storage_.order.back())]),
+          emitter_(emitter),
+          value_(value),
+          width_(width) {}
+
+    // physical: indices of every axis of the storage but the last, whose index / width is `group`.
+    std::string write(Indices physical, const std::string& group) {
+        physical_ = std::move(physical);
+        base_ = emitter_.name_int(fmt::format("{} * {}", group, width_));
+        std::string body = emitter_.take_body();
+        body += fmt::format("__align__(16) {} o[{}];\n", storage_type(storage_.dtype), width_);
+        const int64_t stored = storage_.extents.back();
+        // A variant for each range of bases that reads one thing only, so that lanes share loads;
+        // the last one asks which lanes are padding.
+        std::set<int64_t> edges = ranges();
+        if (stored != channels_) edges.insert(channels_ / width_ * width_);
+        edges.erase(0);
+        edges.insert(stored);
+        int64_t first = 0;
+        for (const int64_t last : edges) {
+            body += last == stored ? "{\n" : fmt::format("if ({} < {}) {{\n", base_, last);
+            body += variant(first, last) + (last == stored ? "}\n" : "} else ");
+            first = last;
+        }
+        return body + fmt::format(
+                          "*reinterpret_cast<uint4*>(out + (long long)t * {}) = "
+                          "*reinterpret_cast<const uint4*>(o);\n",
+                          width_);
+    }
+
+  private:
+    std::set<int64_t> ranges() {
+        lanes(base_, width_, "u", false);
+        std::set<int64_t> edges = emitter_.splits();
+        emitter_.end_lanes();
+        if (edges.size() > kMostVariants) edges.clear();
+        return edges;
+    }
+
+    std::string variant(int64_t first, int64_t last) {
+        const bool padded = last > channels_;
+        emitter_.assume(first, last);
+        std::string text = lanes(base_, width_, "u", padded);
+        const int64_t finest = emitter_.finest();
+        emitter_.end_lanes();
+        if (finest == width_) return text;
+        // Groups of lanes that agree on more than all of them do.
+        text = lanes("inner", finest, fmt::format("v * {} + u", finest), padded);
+        emitter_.end_lanes();
+        return fmt::format(
+            "#pragma unroll\nfor (int v = 0; v < {}; ++v) {{\nconst int inner = {} + v * "
+            "{};\n{}}}\n",
+            width_ / finest, base_, finest, text);
+    }
+
+    // The loop over lanes and what goes before it.
+    std::string lanes(const std::string& base, int64_t width, const std::string& place,
+                      bool padded) {
+        const std::string index = emitter_.begin_lanes(base, "u", width);
+        const std::string define = emitter_.take_body();
+        Indices at(physical_.size() + 1, "0");
+        for (size_t i = 0; i < physical_.size(); ++i) {
+            at[static_cast<size_t>(storage_.order[i])] = physical_[i];
+        }
+        at[static_cast<size_t>(storage_.order.back())] = index;
+        if (padded) emitter_.open(fmt::format("if ({} < {})", index, channels_));
+        const std::string result = emitter_.root(value_, at);
+        emitter_.append(fmt::format("o[{}] = {};\n", place, stored_as(storage_.dtype, result)));
+        if (padded) emitter_.close();
+        const std::string element = emitter_.take_body();
+        return fmt::format("{}#pragma unroll\nfor (int u = 0; u < {}; ++u) {{\n{}{}{}}}\n",
+                           emitter_.take_ahead(), width, define,
+                           padded ? fmt::format("o[{}] = 0;\n", place) : "", element);
+    }
+
+    const Storage& storage_;
+    int64_t channels_;
+    Emitter& emitter_;
+    int value_;
+    int64_t width_;
+    Indices physical_;
+    std::string base_;
+};
+
+}  // namespace
+
 Step pointwise_step(const Plan& plan, int value, const std::string& name) {
     const Storage& storage = plan.storage[value];
     const Shape& shape = plan.graph.values[value].shape;
@@ -127,40 +277,32 @@ Step pointwise_step(const Plan& plan, int value, const std::string& name) {
     Emitter emitter(plan);
     Shape extents = storage.extents;
     if (width > 1) extents.back() /= width;
-    const int64_t count = element_count(extents);
     Indices physical = emitter.unravel("t", extents);
     std::string body = emitter.take_body();
-    std::string guard;
-    Indices at(shape.size(), "0");
     if (width > 1) {
-        const std::string base = emitter.name_int(fmt::format("{} * {}", physical.back(), width));
-        body += emitter.take_body();
-        body += fmt::format(
-            "__align__(16) {} o[{}];\n#pragma unroll\nfor (int u = 0; u < {}; ++u) {{\n",
-            storage_type(storage.dtype), width, width);
-        physical.back() = emitter.begin_lanes(base, "u", width);
-        body += emitter.take_body();
-    }
-    for (size_t i = 0; i < physical.size(); ++i) {
-        at[storage.order[i]] = physical[i];
-        if (storage.extents[i] != shape[storage.order[i]]) {
-            guard = fmt::format("{} < {}", physical[i], shape[storage.order[i]]);
+        const std::string group = physical.back();
+        physical.pop_back();
+        body += LanesBody(plan, emitter, value, width).write(std::move(physical), group);
+    } else {
+        Indices at(shape.size(), "0");
+        std::string guard;  // padding holds zeros
+        for (size_t i = 0; i < physical.size(); ++i) {
+            at[static_cast<size_t>(storage.order[i])] = physical[i];
+            if (storage.extents[i] != shape[static_cast<size_t>(storage.order[i])]) {
+                guard = fmt::format("{} < {}", physical[i],
+                                    shape[static_cast<size_t>(storage.order[i])]);
+            }
         }
+        if (!guard.empty()) {
+            body += "out[t] = 0;\n";
+            emitter.open(fmt::format("if ({})", guard));
+        }
+        const std::string result = emitter.root(value, at);
+        emitter.append(fmt::format("out[t] = {};\n", stored_as(storage.dtype, result)));
+        if (!guard.empty()) emitter.close();
+        body += emitter.take_body();
     }
-    const std::string target = width > 1 ? "o[u]" : "out[t]";
-    if (!guard.empty()) {
-        body += fmt::format("{} = 0;\n", target);
-        emitter.open(fmt::format("if ({})", guard));
-    }
-    const std::string result = emitter.root(value, at);
-    emitter.append(fmt::format("{} = {};\n", target, stored_as(storage.dtype, result)));
-    if (!guard.empty()) emitter.close();
-    body += emitter.take_body();
-    if (width > 1) {
-        body += "}\n*reinterpret_cast<uint4*>(out + (long long)t * " + std::to_string(width) +
-                ") = *reinterpret_cast<const uint4*>(o);\n";
-    }
-    Step step = flat_step(plan, emitter, value, name, count, body);
+    Step step = flat_step(plan, emitter, value, name, element_count(extents), body);
     std::get<KernelStep>(step.work).pointwise = true;
     return step;
 }

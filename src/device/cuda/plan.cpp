@@ -30,14 +30,14 @@ Storage row_major(Place place, DType dtype, const Shape& shape) {
     return storage;
 }
 
-Storage channels_last(Place place, DType dtype, const Shape& shape, int64_t pad) {
+Storage channels_last(Place place, DType dtype, const Shape& shape) {
     Storage storage{place, dtype, {0}, {shape[0]}, {}, true};
     for (size_t i = 2; i < shape.size(); ++i) {
         storage.order.push_back(static_cast<int>(i));
         storage.extents.push_back(shape[i]);
     }
     storage.order.push_back(1);
-    storage.extents.push_back((shape[1] + pad - 1) / pad * pad);
+    storage.extents.push_back(padded_channels(shape[1]));
     set_strides(storage);
     return storage;
 }

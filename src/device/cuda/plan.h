@@ -33,9 +33,14 @@ struct Storage {
     [[nodiscard]] int64_t elements() const { return element_count(extents); }
     [[nodiscard]] size_t bytes() const { return static_cast<size_t>(elements()) * size_of(dtype); }
 };
+// What the libraries' f16 kernels, and ours, want channels to be a multiple of.
+inline constexpr int64_t kChannelPad = 8;
+[[nodiscard]] constexpr int64_t padded_channels(int64_t channels) {
+    return (channels + kChannelPad - 1) / kChannelPad * kChannelPad;
+}
 [[nodiscard]] Storage row_major(Place place, DType dtype, const Shape& shape);
-// [N, spatial..., C], C padded to a multiple of `pad`. Rank 3 to 5.
-[[nodiscard]] Storage channels_last(Place place, DType dtype, const Shape& shape, int64_t pad);
+// [N, spatial..., C], C padded to a multiple of kChannelPad. Rank 3 to 5.
+[[nodiscard]] Storage channels_last(Place place, DType dtype, const Shape& shape);
 
 enum class Activation { none, leaky_relu };
 
@@ -45,6 +50,7 @@ struct ConvStep {
     Activation activation = Activation::none;
     float slope = 0.0F;  // of leaky_relu below zero
     bool has_bias = false;
+    int64_t upsample = 1;  // x is read as if each position stood this often in y and x
 };
 
 // What a kernel's input looks like to the copy engine, which brings boxes of it to shared memory.
@@ -59,7 +65,7 @@ struct BoxLoad {
 // A generated kernel. Parameters: the addresses of `reads` in order, then of the written value;
 // with a box, the first is a map of it instead.
 struct KernelStep {
-    std::string source;  // one extern "C" __global__ function called `name`
+    std::string source;  // one extern "C" __global__ function called `name`; empty: another step's
     std::string name;
     unsigned blocks = 0;
     unsigned threads = 0;

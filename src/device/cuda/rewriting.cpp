@@ -7,13 +7,13 @@
 #include <optional>
 #include <utility>
 
+#include "device/cuda/half_passes.h"
 #include "device/cuda/host_eval.h"
 
 namespace newscaster::device::cuda {
 
 namespace {
 
-constexpr int64_t kChannelPad = 8;  // what cuDNN's f16 kernels want channels to be a multiple of
 constexpr int64_t kLongReduction = 64;
 constexpr int64_t kManyMacs = int64_t{1} << 30;
 constexpr int64_t kHugeMacs = int64_t{1} << 37;
@@ -47,7 +47,14 @@ std::vector<bool> values_kept_f32(const GraphIr& graph) {
     }
     for (size_t i = 0; i < wide.size(); ++i) wide[i] = wide[i] || coordinate[i];
     for (const Node& node : graph.nodes) {
-        if (node.op == "TapSum") wide[node.input(0)] = true;  // a sum of many parts
+        if (node.op != "TapSum") continue;
+        int part = node.input(0);  // of a sum of many
+        wide[part] = true;
+        const int producer = graph.values[part].producer;
+        if (producer != kAbsent && graph.nodes[producer].op == "Reshape") {
+            part = graph.nodes[producer].input(0);
+            wide[part] = true;
+        }
     }
     return wide;
 }
@@ -63,10 +70,6 @@ Tensor to_half(const Tensor& tensor) {
     return result;
 }
 
-int64_t padded(int64_t channels) {
-    return (channels + kChannelPad - 1) / kChannelPad * kChannelPad;
-}
-
 // [K, C, taps...] -> f16 [K padded, taps..., C padded], zeros in the padding.
 Tensor conv_weights(const Tensor& tensor) {
     const Tensor source = tensor.to_f32();
@@ -74,8 +77,8 @@ Tensor conv_weights(const Tensor& tensor) {
     const Shape& w = tensor.shape();
     int64_t taps = 1;
     for (size_t i = 2; i < w.size(); ++i) taps *= w[i];
-    const int64_t channels = padded(w[1]);
-    Tensor result(DType::f16, {padded(w[0]), taps, channels});
+    const int64_t channels = padded_channels(w[1]);
+    Tensor result(DType::f16, {padded_channels(w[0]), taps, channels});
     for (int64_t k = 0; k < w[0]; ++k) {
         for (int64_t c = 0; c < w[1]; ++c) {
             for (int64_t t = 0; t < taps; ++t) {
@@ -117,6 +120,10 @@ class Rewriter {
                 add_product(node);
             } else if (node.op == "InstanceStats") {
                 add_stats(node);
+            } else if (samples_port(node)) {
+                Node sample = node;
+                sample.inputs[0] = operand(node.input(0), {true, DType::f16});
+                add(std::move(sample), Role::fused);
             } else {
                 add(node, is_row(node) ? Role::row : Role::fused);
             }
@@ -163,6 +170,7 @@ class Rewriter {
 
     // Coordinates come from a large convolution too: it sums in f32 and is stored so.
     [[nodiscard]] bool wants_cudnn(const Node& node) const {
+        if (node.attributes.contains(kUpsample)) return true;  // no other kernel takes these
         return (runs_half(node) || (out_.half && macs_of(node) >= kManyMacs)) &&
                source_.is_constant(node.input(1)) &&
                (node.input(2) == kAbsent || source_.is_constant(node.input(2))) &&
@@ -177,6 +185,15 @@ class Rewriter {
             return false;
         }
         return macs_of(node) >= kHugeMacs;
+    }
+
+    // Pixels sampled from an input of the graph: with their channels side by side each corner is
+    // one load.
+    [[nodiscard]] bool samples_port(const Node& node) const {
+        if (!out_.half || !node.op.starts_with("GridSample")) return false;
+        const Value& pixels = source_.values[node.input(0)];
+        return pixels.producer == kAbsent && pixels.constant == nullptr &&
+               pixels.shape[1] % kChannelPad == 0;
     }
 
     [[nodiscard]] bool is_row(const Node& node) const {
@@ -228,13 +245,14 @@ class Rewriter {
     void add_conv(const Node& node) {
         ConvStep step;
         step.window = window_of(source_, node);
+        step.upsample = node.integer(kUpsample, 1);
         Node conv{node.name, "Conv", {}, {node.outputs[0]}, node.attributes};
         conv.inputs.push_back(operand(node.input(0), {true, DType::f16}));
         const Tensor& weights = *source_.values[node.input(1)].constant;
         conv.inputs.push_back(new_constant(node.name + ":weights", conv_weights(weights)));
         if (node.input(2) != kAbsent) {
             const Tensor bias = source_.values[node.input(2)].constant->to_f32();
-            Tensor wide(DType::f32, {padded(weights.shape()[0])});
+            Tensor wide(DType::f32, {padded_channels(weights.shape()[0])});
             std::ranges::copy(bias.as<float>(), wide.as<float>().begin());
             conv.inputs.push_back(new_constant(node.name + ":bias", std::move(wide)));
             step.has_bias = true;
