@@ -20,7 +20,6 @@ void refuse_missing_features(const RenderRequest& request) {
         throw Error(ErrorCode::bad_input,
                     what + " is not available in this version; see docs/roadmap.md");
     };
-    if (request.kinematic_smoothing) refuse("--kinematic_smoothing");
     if (request.precision == "fp8") refuse("--precision fp8");
 }
 
@@ -121,7 +120,13 @@ void add_motion_options(CLI::App& verb, RenderRequest& request) {
         ->check(CLI::IsMember({"warp", "frame"}))
         ->type_name("MODE")
         ->capture_default_str();
-    verb.add_flag("--kinematic_smoothing", request.kinematic_smoothing, "Comes later")->group("");
+    verb.add_flag("--smooth-pose,--kinematic_smoothing", request.smooth_pose,
+                  "Smoother head motion (Savitzky-Golay); the face moves as before");
+    verb.add_option("--max-angular-acceleration", request.max_angular_acceleration,
+                    "Bound on how fast turns of the head speed up and brake, rad/s^2; 0 = none")
+        ->check(CLI::NonNegativeNumber)
+        ->type_name("A")
+        ->capture_default_str();
 }
 
 }  // namespace
@@ -153,6 +158,8 @@ RenderJob make_job(const RenderRequest& request) {
     job.session.cadence.stride = request.stride;
     job.session.cadence.mode =
         request.stride_mode == "frame" ? StrideMode::frame : StrideMode::warp;
+    job.session.smooth_pose = request.smooth_pose;
+    job.session.max_angular_acceleration = request.max_angular_acceleration;
     if (request.steps != 0) job.session.steps = request.steps;
     if (!request.seed.empty()) job.session.seed = parse_seed(request.seed);
     job.session.emotion = request.emotion;

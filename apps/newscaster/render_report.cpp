@@ -5,6 +5,16 @@
 
 namespace newscaster::cli {
 
+namespace {
+
+nlohmann::json to_json(const PoseKinematics& pose) {
+    return {{"mean_jerk_rad_s3", pose.mean_jerk},
+            {"peak_jerk_rad_s3", pose.peak_jerk},
+            {"peak_acceleration_rad_s2", pose.peak_acceleration}};
+}
+
+}  // namespace
+
 nlohmann::json to_json(const RenderReport& report, const EngineInfo& engine, const Avatar& avatar,
                        const RenderJob& job) {
     auto stages = nlohmann::json::array();
@@ -42,6 +52,11 @@ nlohmann::json to_json(const RenderReport& report, const EngineInfo& engine, con
             {"stride_mode", job.session.cadence.mode == StrideMode::warp ? "warp" : "frame"},
             {"neural_frames", report.frames - report.session.in_between_frames},
             {"in_between_frames", report.session.in_between_frames},
+            {"pose",
+             {{"smoothed", job.session.smooth_pose},
+              {"max_angular_acceleration", job.session.max_angular_acceleration},
+              {"given", to_json(report.session.pose_given)},
+              {"drawn", to_json(report.session.pose_drawn)}}},
             {"audio_s", report.audio_s},
             {"audio_codec", report.audio_codec},
             {"audio_carry", report.audio_carry},

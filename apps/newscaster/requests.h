@@ -35,7 +35,8 @@ struct RenderRequest {
     int stride = 1;
     std::string stride_mode = "warp";
     std::string cadence_plan;
-    bool kinematic_smoothing = false;
+    bool smooth_pose = false;
+    double max_angular_acceleration = 0.0;
 };
 
 struct PackInfoRequest {

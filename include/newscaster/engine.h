@@ -83,6 +83,11 @@ struct SessionOptions {
     std::string emotion;           // default: the pack's
     Controls controls;             // docs/controls.md
     CadenceOptions cadence;        // which frames are keyframes; docs/cadence.md
+    // Head pose and translation through a Savitzky-Golay filter (5 frames, quadratic); expression
+    // and scale keep every bit. Frames come two later. docs/motion.md, "Smoother head motion".
+    bool smooth_pose = false;
+    // Bound on the acceleration of pitch, of yaw and of roll, rad/s^2; 0: none.
+    double max_angular_acceleration = 0.0;
     // Whose eyes, keypoints and scale the motion is made for; default: the avatar itself. Loaded by
     // the same engine.
     AvatarPtr character;
@@ -112,11 +117,20 @@ struct StageStats {
     double last_end_s = 0.0;
 };
 
+// How the head turns, from differences of pitch, yaw and roll between frames.
+struct PoseKinematics {
+    double mean_jerk = 0.0;          // rad/s^3
+    double peak_jerk = 0.0;          // rad/s^3
+    double peak_acceleration = 0.0;  // rad/s^2, of one angle
+};
+
 struct SessionStats {
     int64_t frames = 0;             // delivered
     int64_t in_between_frames = 0;  // drawn from keyframes, the others by the neural renderer
     double wall_s = 0.0;            // since the session was opened
     std::optional<double> time_to_first_frame_s;
+    PoseKinematics pose_given;  // before smooth_pose and max_angular_acceleration
+    PoseKinematics pose_drawn;  // after them
     std::vector<StageStats> stages;  // in the order of the data
 };
 

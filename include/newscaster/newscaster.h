@@ -72,6 +72,8 @@ typedef struct newscaster_session_options {
     const newscaster_avatar* character;
     int stride;            /* keyframe every n frames: 1 .. 3, NEWSCASTER_STRIDE_ADAPTIVE; 0 = 1 */
     int stride_frame_mode; /* nonzero: frames in between from pictures instead of features */
+    int smooth_pose;       /* nonzero: smoother head pose and translation, two frames later */
+    double max_angular_acceleration; /* of pitch, yaw and roll, rad/s^2; 0 = no bound */
 } newscaster_session_options;
 
 /* NV12, BT.709, limited range. The planes are valid during the callback only. */

@@ -142,6 +142,8 @@ newscaster_code newscaster_session_open(const newscaster_engine* engine,
             if (options->stride_frame_mode != 0) {
                 session_options.cadence.mode = newscaster::StrideMode::frame;
             }
+            session_options.smooth_pose = options->smooth_pose != 0;
+            session_options.max_angular_acceleration = options->max_angular_acceleration;
             if (options->controls_json != nullptr) {
                 session_options.controls =
                     newscaster::parse_controls(options->controls_json, "controls_json");

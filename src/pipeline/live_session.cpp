@@ -11,6 +11,7 @@
 #include "features/feature_streamer.h"
 #include "motion/motion_generator.h"
 #include "motion/motion_mixer.h"
+#include "motion/pose_smoothing.h"
 #include "motion/stitcher.h"
 #include "warp/warp_stage.h"
 
@@ -48,7 +49,11 @@ class LiveSession::Analysis {
                   *session.engine_->motion_generator, motion_options(session, options, controls_),
                   features_.silence_rows()),
           mixer_(session.engine_->pack, session.avatar_->composer().sources(),
-                 mixer_options(session, options, controls_)) {
+                 mixer_options(session, options, controls_)),
+          smoother_(session.engine_->manifest().motion,
+                    {.smooth = options.smooth_pose,
+                     .max_acceleration = options.max_angular_acceleration,
+                     .fps = session.engine_->info.fps.to_double()}) {
         if (session.cadence_) {
             cadence_.emplace(options.cadence, session.engine_->manifest(),
                              session.avatar_->composer(), session.callbacks_.on_cadence);
@@ -75,7 +80,7 @@ class LiveSession::Analysis {
         auto rest = timed(session_.features_meter_, [&] { return features_.finish(total_frames); });
         if (!forward(rest)) return false;
         if (!emit(timed(session_.motion_meter_, [&] { return motion_.finish(); }))) return false;
-        if (!draw(mixer_.finish())) return false;
+        if (!smooth(mixer_.finish()) || !draw(smoother_.finish())) return false;
         return !cadence_ || dispatch(cadence_->finish());
     }
 
@@ -128,13 +133,20 @@ class LiveSession::Analysis {
                 if (index == 0) mixer_.set_reference(motion_.reference_row());
                 const int64_t source =
                     avatar::mirror_loop(index, session_.avatar_->source_frames());
-                if (!draw(mixer_.push(block.rows.row(i), source))) return false;
+                if (!smooth(mixer_.push(block.rows.row(i), source))) return false;
             }
         }
         return true;
     }
 
+    bool smooth(std::vector<motion::MixedFrame> frames) {
+        return std::ranges::all_of(frames, [&](motion::MixedFrame& frame) {
+            return draw(smoother_.push(std::move(frame)));
+        });
+    }
+
     bool draw(std::vector<motion::MixedFrame> frames) {
+        session_.note_pose(smoother_.given(), smoother_.drawn());
         return std::all_of(frames.begin(), frames.end(), [&](const auto& frame) {
             if (session_.callbacks_.on_motion) {
                 session_.callbacks_.on_motion(frame.index, frame.motion.row);
@@ -164,6 +176,7 @@ class LiveSession::Analysis {
     motion::ControlTrack controls_;
     motion::MotionGenerator motion_;
     motion::MotionMixer mixer_;
+    motion::PoseSmoother smoother_;
     std::unique_ptr<motion::Stitcher> stitcher_;  // where the session stitches
     std::optional<CadenceTrack> cadence_;
 };
@@ -189,6 +202,7 @@ LiveSession::LiveSession(std::shared_ptr<const Engine::Impl> engine,
     if (!callbacks_.on_frame) {
         throw Error(ErrorCode::bad_input, "a session needs an on_frame callback");
     }
+    motion::check_acceleration(options.max_angular_acceleration);
     if (options.cadence.stride != 1 || callbacks_.on_cadence) {
         check_cadence(options.cadence);
         cadence_ = std::make_unique<CadenceRenderer>(
@@ -372,6 +386,12 @@ void LiveSession::throw_failure() const {
     throw Error(ErrorCode::cancelled, "the session was cancelled");
 }
 
+void LiveSession::note_pose(const PoseKinematics& given, const PoseKinematics& drawn) {
+    const std::lock_guard lock(progress_mutex_);
+    pose_given_ = given;
+    pose_drawn_ = drawn;
+}
+
 SessionStats LiveSession::stats() const {
     SessionStats stats;
     {
@@ -379,6 +399,8 @@ SessionStats LiveSession::stats() const {
         stats.frames = delivered_;
         if (cadence_) stats.in_between_frames = cadence_->in_between();
         stats.time_to_first_frame_s = first_frame_s_;
+        stats.pose_given = pose_given_;
+        stats.pose_drawn = pose_drawn_;
         stats.wall_s = finished_s_.value_or(seconds_since(opened_));
     }
     for (const auto* meter : {&features_meter_, &motion_meter_, &warp_meter_, &decode_meter_,

@@ -55,6 +55,7 @@ class LiveSession final : public Session {
     // Pastes and hands over; false when the session stops.
     bool finish_frame(const DrivingFrame& job, std::span<const float> crop);
     void deliver();
+    void note_pose(const PoseKinematics& given, const PoseKinematics& drawn);
     void start_threads(std::unique_ptr<Analysis> analysis);
     // Runs `body` as the stage `name`: the first exception of any stage is kept and stops all.
     template <typename Body>
@@ -80,6 +81,8 @@ class LiveSession final : public Session {
     StageMeter deliver_meter_;
     mutable std::mutex progress_mutex_;
     int64_t delivered_ = 0;
+    PoseKinematics pose_given_;
+    PoseKinematics pose_drawn_;
     std::optional<double> first_frame_s_;
     std::optional<double> finished_s_;
 
