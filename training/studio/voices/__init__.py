@@ -1,0 +1,1 @@
+"""Synthetic speech with exact phone times, and the performance that goes with it."""
