@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from scipy.signal import resample_poly
 
 from studio.voices.phones import (
     PHONE_INDEX,
@@ -52,9 +51,16 @@ def read_wav(path: Path) -> Samples:
 
 
 def to_sample_rate(samples: npt.NDArray[np.floating], rate: int) -> Samples:
+    """Resamples to 16 kHz in the frequency domain; speech starts and ends in near silence."""
     if rate != SAMPLE_RATE_HZ:
         divisor = math.gcd(SAMPLE_RATE_HZ, rate)
-        samples = resample_poly(samples, SAMPLE_RATE_HZ // divisor, rate // divisor)
+        up, down = SAMPLE_RATE_HZ // divisor, rate // divisor
+        wanted = math.ceil(len(samples) * up / down)
+        blocks = 1 << math.ceil(math.log2(math.ceil(len(samples) / down) + 1))
+        spectrum = np.fft.rfft(samples, blocks * down)
+        bins = blocks * up // 2 + 1
+        spectrum = np.pad(spectrum[:bins], (0, max(0, bins - len(spectrum))))
+        samples = np.fft.irfft(spectrum, blocks * up)[:wanted] * (up / down)
     return np.asarray(samples, dtype=np.float32)
 
 

@@ -1,0 +1,1 @@
+"""Training: every network's data, losses and loop. `python -m studio train --help` lists them."""
