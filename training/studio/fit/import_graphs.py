@@ -23,10 +23,8 @@ def _module_of(node_name: str) -> str:
     """/b/b.0/c1/Conv -> b.0.c1"""
     path = ""
     for part in node_name.strip("/").split("/")[:-1]:
-        if path and part.startswith(path + "."):
-            path = part
-        else:
-            path = f"{path}.{part}" if path else part
+        nested = not path or part.startswith(path + ".")
+        path = part if nested else f"{path}.{part}"
     first, _, rest = path.partition(".")
     first = _RENAMED.get(first, first)
     return f"{first}.{rest}" if rest else first

@@ -1,4 +1,4 @@
-"""What every training loop shares: wall-clock limits, learning rates, averages, checkpoints, logs."""
+"""What training loops share: wall-clock limits, learning rates, averages, checkpoints, logs."""
 
 from __future__ import annotations
 

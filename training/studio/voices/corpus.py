@@ -160,12 +160,12 @@ def generate(
 
 
 def save(sessions: list[Session], path: Path) -> None:
-    """Writes a corpus; the samples as 8-bit mu-law, which is half the size of PCM."""
+    """Writes a corpus; the samples as 8-bit mu-law."""
     counts = np.array([len(s.samples) for s in sessions])
     phone_counts = np.array([len(s.segments) for s in sessions])
     everything = [segment for s in sessions for segment in s.segments]
     with path.open("wb") as stream:
-        np.savez_compressed(
+        np.savez(
             stream,
             samples=np.concatenate([to_mu_law(s.samples) for s in sessions]),
             counts=counts,
