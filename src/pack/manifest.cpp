@@ -18,7 +18,7 @@ constexpr std::string_view kAvatarKeyHeader = "newscaster-avatar-key 1\n";
 
 AudioSpec parse_audio(const JsonReader& reader, Rational frame_rate) {
     reader.expect_keys({"sample_rate_hz", "samples_per_frame", "chunk", "feature_dims",
-                        "rows_per_frame", "first_row"});
+                        "rows_per_frame", "first_row", "phones"});
     AudioSpec audio;
     audio.sample_rate_hz = reader.at("sample_rate_hz").integer(1000, kMaxSampleRate);
     const JsonReader hop = reader.at("samples_per_frame");
@@ -41,6 +41,7 @@ AudioSpec parse_audio(const JsonReader& reader, Rational frame_rate) {
     audio.feature_dims = reader.at("feature_dims").integer(1, kMaxExtent);
     audio.rows_per_frame = reader.at("rows_per_frame").integer(1, 1000);
     audio.first_row = reader.at("first_row").integer(0, kMaxExtent);
+    if (reader.has("phones")) audio.phones = unique_texts(reader.at("phones"));
     return audio;
 }
 

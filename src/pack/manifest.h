@@ -74,6 +74,8 @@ struct AudioSpec {
     int64_t feature_dims = 0;
     int64_t rows_per_frame = 1;  // rows the graph yields per video frame; averaged
     int64_t first_row = 0;       // row of the output where the present frames start
+    // What the columns of the encoder's `phones` output stand for; empty: it has none.
+    std::vector<std::string> phones{};
 
     [[nodiscard]] int64_t window_samples() const {
         return (past_frames + present_frames + future_frames) * samples_per_frame + extra_samples;

@@ -28,6 +28,11 @@ std::vector<BindingRule> binding_rules(const Manifest& manifest) {
     return {
         {role::kAudioEncoder, "audio", kIn, true, {1, audio.window_samples()}},
         {role::kAudioEncoder, "features", kOut, true, {1, -1, audio.feature_dims}},
+        {role::kAudioEncoder,
+         "phones",
+         kOut,
+         !audio.phones.empty(),
+         {1, -1, static_cast<int64_t>(audio.phones.size())}},
         {role::kMotionGenerator, "latent", kIn, true, track},
         {role::kMotionGenerator, "previous_frame", kIn, true, {1, motion.dims}},
         {role::kMotionGenerator,
@@ -162,11 +167,12 @@ GraphSpec parse_graph(const JsonReader& reader, std::string_view graph_role,
 // The rows that one call yields must hold every present frame.
 void check_feature_rows(const JsonReader& encoder, const Manifest& manifest) {
     const auto& graph = manifest.graph(role::kAudioEncoder);
-    const auto& name = graph.tensor("features");
-    const int64_t rows = graph.outputs.at(name).shape[1];
     const auto& audio = manifest.audio;
     const int64_t wanted = audio.first_row + audio.present_frames * audio.rows_per_frame;
-    if (rows < wanted) {
+    for (const char* word : {"features", "phones"}) {
+        if (!graph.bindings.contains(word)) continue;
+        const auto& name = graph.tensor(word);
+        if (graph.outputs.at(name).shape[1] >= wanted) continue;
         encoder.at("outputs").at(name).at("shape").fail(
             fmt::format("at least {} rows: first_row + present_frames * rows_per_frame", wanted));
     }

@@ -30,6 +30,8 @@ TEST(Manifest, ReadsTheDefaultPack) {
     EXPECT_EQ(manifest.name, "studio");
     EXPECT_EQ(manifest.frame_rate, (Rational{25, 1}));
     EXPECT_EQ(manifest.audio.window_samples(), 15360);
+    EXPECT_EQ(manifest.audio.phones.size(), 40U);
+    EXPECT_EQ(manifest.audio.phones.front(), "sil");
     EXPECT_EQ(manifest.motion.condition_dims, 90);
     EXPECT_EQ(manifest.motion.diffusion.step_tables.at(4),
               (std::vector<int64_t>{999, 930, 820, 550}));
@@ -111,7 +113,11 @@ INSTANTIATE_TEST_SUITE_P(
         Change{"/audio/feature_dims", "81", "motion.conditions[0].size: found 80"},
         Change{"/audio/rows_per_frame", "2", "graphs.audio_encoder.outputs.feat.shape"},
         Change{"/audio/first_row", "1", "graphs.audio_encoder.outputs.feat.shape"},
-        Change{"/audio/first_row", "0.5", "audio.first_row: found 0.5"}));
+        Change{"/audio/first_row", "0.5", "audio.first_row: found 0.5"},
+        Change{"/audio/phones", R"(["sil", "p"])", "graphs.audio_encoder.bindings.phones"},
+        Change{"/audio/phones", nullptr, "graphs.audio_encoder.bindings.phones"},
+        Change{"/audio/phones/1", R"("sil")", "audio.phones[1]: found \"sil\""},
+        Change{"/graphs/audio_encoder/bindings/phones", nullptr, "bindings.phones: missing"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Motion, BadManifest,

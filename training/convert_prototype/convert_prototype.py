@@ -67,6 +67,14 @@ FLOW = {
 PICTURE = [1, 3, CROP_PX, CROP_PX]
 
 
+# Columns of the audio encoder's phone logits.
+PHONES = [
+    "sil", "iy", "ih", "eh", "ae", "aa", "ah", "ax", "ao", "ow", "uh", "uw", "er", "yy", "oe",
+    "p", "b", "m", "f", "v", "th", "dh", "t", "d", "n", "s", "z", "sh",
+    "zh", "ch", "jh", "k", "g", "ng", "l", "r", "w", "y", "hh", "x",
+]  # fmt: skip
+
+
 @dataclass(frozen=True)
 class GraphPlan:
     """Where a graph comes from and what the manifest says about it."""
@@ -84,9 +92,9 @@ PLANS = {
         {"wav": [1, CHUNK_SAMPLES]},
         {
             "feat": [1, CHUNK_FRAMES["present_frames"], FEATURE_DIMS],
-            "phone_logits": [1, CHUNK_FRAMES["present_frames"], 40],
+            "phone_logits": [1, CHUNK_FRAMES["present_frames"], len(PHONES)],
         },
-        {"audio": "wav", "features": "feat"},
+        {"audio": "wav", "features": "feat", "phones": "phone_logits"},
     ),
     "motion_generator": GraphPlan(
         "audio/lmdm.onnx",
@@ -275,6 +283,7 @@ def convert_pack(prototype: Path, folder: Path) -> dict[str, Any]:
             "feature_dims": FEATURE_DIMS,
             "rows_per_frame": 1,
             "first_row": 0,
+            "phones": PHONES,
         },
         "motion": motion_section(channels),
         "keypoints": {
