@@ -188,16 +188,19 @@ json compare_cadence(const CadenceRun& dense, const CadenceRun& run, const pack:
             return group_box(manifest.keypoints.groups.at(group), run.keypoints.at(t), crop,
                              manifest.crop.size_px, a.box);
         };
-        const auto area = [](const Box& part) {
-            return static_cast<double>(part.width()) * part.height();
+        const auto psnr = [&](const Box& part, double area) {
+            return forensics::psnr_db(a.plane(), b.plane(), a.within(part), area);
+        };
+        const auto ssim = [&](const Box& part, double area) {
+            return forensics::ssim(a.plane(), b.plane(), a.within(part), area);
         };
         const Box lips = box("lips");
         const Box lids = box("eyes");
-        canvas.add(frame.index, psnr_db(a, b, a.box, canvas_area));
-        mouth.add(frame.index, psnr_db(a, b, lips, area(lips)));
-        eyes.add(frame.index, psnr_db(a, b, lids, area(lids)));
-        canvas_ssim.add(frame.index, ssim(a, b, a.box, canvas_area));
-        mouth_ssim.add(frame.index, ssim(a, b, lips, area(lips)));
+        canvas.add(frame.index, psnr(a.box, canvas_area));
+        mouth.add(frame.index, psnr(lips, forensics::area_of(lips)));
+        eyes.add(frame.index, psnr(lids, forensics::area_of(lids)));
+        canvas_ssim.add(frame.index, ssim(a.box, canvas_area));
+        mouth_ssim.add(frame.index, ssim(lips, forensics::area_of(lips)));
     }
     const auto [closures, lost_closures] = count_turns(run.plan, &CadenceFrame::lip_opening);
     const auto [blinks, lost_blinks] = count_turns(run.plan, &CadenceFrame::eye_opening);

@@ -4,11 +4,25 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "forensics/picture_metrics.h"
 #include "newscaster/engine.h"
-#include "picture_metrics.h"
 #include "pipeline/loaded_avatar.h"
 
 namespace newscaster::bench {
+
+// A part of a frame's luma plane.
+struct Luma {
+    Box box;  // in the canvas
+    std::vector<uint8_t> pixels;
+
+    [[nodiscard]] forensics::Plane plane() const {
+        return {pixels.data(), box.width(), box.height()};
+    }
+    // A box of the canvas in this part.
+    [[nodiscard]] Box within(const Box& part) const {
+        return {part.x0 - box.x0, part.y0 - box.y0, part.x1 - box.x0, part.y1 - box.y0};
+    }
+};
 
 struct CadenceRun {
     std::vector<Luma> faces;

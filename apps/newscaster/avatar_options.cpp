@@ -1,14 +1,7 @@
 #include "avatar_options.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <charconv>
-#include <span>
-#include <string_view>
-
 #include "engine_options.h"
-#include "newscaster/error.h"
+#include "numbers.h"
 
 namespace newscaster::cli {
 
@@ -25,30 +18,6 @@ constexpr const char* kFooter =
     "          newscaster avatar create us.jpg -o me --face 2\n"
     "          newscaster avatar create me.jpg -o me --crop 510,80,640\n"
     "          newscaster render speech.wav -a me";
-
-// "a,b,c" as numbers: at least `least`, at most as many as there is room for. The count.
-size_t parse_numbers(const char* option, const std::string& text, size_t least,
-                     std::span<double> values) {
-    size_t count = 0;
-    const char* place = text.data();
-    const char* const end = text.data() + text.size();
-    bool sound = true;
-    while (sound && count < values.size()) {
-        const auto [rest, fault] = std::from_chars(place, end, values[count]);
-        sound = fault == std::errc() && (rest == end || *rest == ',');
-        place = rest;
-        ++count;
-        if (!sound || place == end) break;
-        ++place;  // the comma
-    }
-    if (sound && place == end && count >= least && text.back() != ',') return count;
-    const std::string wanted = least == values.size()
-                                   ? fmt::format("{}", least)
-                                   : fmt::format("{} or {}", least, values.size());
-    throw Error(ErrorCode::bad_input,
-                fmt::format("{}: found \"{}\", wanted {} numbers with commas between them", option,
-                            text, wanted));
-}
 
 void add_engine_options(CLI::App& verb, AvatarCreateRequest& request) {
     add_device_options(verb, request);

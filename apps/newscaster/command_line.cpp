@@ -3,6 +3,7 @@
 #include <map>
 
 #include "avatar_options.h"
+#include "forensics_options.h"
 #include "render_options.h"
 #include "settings.h"
 
@@ -36,6 +37,10 @@ CommandLine::CommandLine(const std::string& version)
     render->callback([this] { chosen_ = render_; });
     add_pack_verb();
     add_avatar_verb();
+    CLI::App* forensics = app_.add_subcommand(
+        "forensics", "Compare videos with a reference, in numbers and pictures");
+    add_forensics_options(*forensics, forensics_);
+    forensics->callback([this] { chosen_ = forensics_; });
     app_.add_subcommand("doctor", "Say what this machine can run, with advice")->callback([this] {
         chosen_ = DoctorRequest();
     });

@@ -35,6 +35,7 @@ class CommandLine {
     PackVerifyRequest pack_verify_;
     AvatarInfoRequest avatar_info_;
     AvatarCreateRequest avatar_create_;
+    ForensicsRequest forensics_;
     Request chosen_;
 };
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "global_options.h"
 
@@ -71,10 +72,30 @@ struct AvatarCreateRequest {
     bool no_cache = false;
 };
 
+// newscaster forensics. Boxes are as given.
+struct ForensicsRequest {
+    std::string reference;
+    std::vector<std::string> tests;
+    std::string output;
+    bool force = false;
+    std::string avatar;
+    std::string pack = "studio";
+    std::string face;
+    std::string mouth;
+    std::string eyes;
+    std::string detectors;  // folder; empty = the bundled ones
+    std::vector<std::string> names;
+    std::vector<int64_t> frames;
+    int worst = 3;
+    std::string cadence_plan;
+    std::string motion;
+    int threads = 0;
+};
+
 struct DoctorRequest {};
 
 using Request = std::variant<RenderRequest, PackInfoRequest, PackVerifyRequest, AvatarInfoRequest,
-                             AvatarCreateRequest, DoctorRequest>;
+                             AvatarCreateRequest, ForensicsRequest, DoctorRequest>;
 
 struct Invocation {
     GlobalOptions global;

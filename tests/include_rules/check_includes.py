@@ -11,7 +11,8 @@ import sys
 
 # Rooms of src/ in the order of the data, and the rooms each may include besides itself.
 BELOW_STAGES = ("core", "device", "media", "pack")
-STAGES = ("avatar", "registration", "features", "motion", "warp", "decode", "composite", "encode")
+STAGES = ("avatar", "registration", "features", "motion", "warp", "decode", "composite", "encode",
+          "forensics")
 ROOMS = {
     "core": (),
     "device": ("core",),
