@@ -6,6 +6,7 @@
 #include "forensics_options.h"
 #include "render_options.h"
 #include "settings.h"
+#include "sync_options.h"
 
 namespace newscaster::cli {
 
@@ -41,6 +42,9 @@ CommandLine::CommandLine(const std::string& version)
         "forensics", "Compare videos with a reference, in numbers and pictures");
     add_forensics_options(*forensics, forensics_);
     forensics->callback([this] { chosen_ = forensics_; });
+    CLI::App* sync = app_.add_subcommand("sync", "Measure whether lips and sound fit, for CI");
+    add_sync_options(*sync, sync_);
+    sync->callback([this] { chosen_ = sync_; });
     app_.add_subcommand("doctor", "Say what this machine can run, with advice")->callback([this] {
         chosen_ = DoctorRequest();
     });

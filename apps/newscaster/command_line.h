@@ -36,6 +36,7 @@ class CommandLine {
     AvatarInfoRequest avatar_info_;
     AvatarCreateRequest avatar_create_;
     ForensicsRequest forensics_;
+    SyncRequest sync_;
     Request chosen_;
 };
 

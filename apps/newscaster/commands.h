@@ -12,6 +12,7 @@ int run(const PackVerifyRequest& request, const GlobalOptions& global);
 int run(const AvatarInfoRequest& request, const GlobalOptions& global);
 int run(const AvatarCreateRequest& request, const GlobalOptions& global);
 int run(const ForensicsRequest& request, const GlobalOptions& global);
+int run(const SyncRequest& request, const GlobalOptions& global);
 int run(const DoctorRequest& request, const GlobalOptions& global);
 
 }  // namespace newscaster::cli

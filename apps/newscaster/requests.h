@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -92,10 +93,25 @@ struct ForensicsRequest {
     int threads = 0;
 };
 
+// newscaster sync.
+struct SyncRequest {
+    std::string audio;
+    std::string picture;
+    std::string output;  // JSON file; empty = none
+    std::string avatar;
+    std::string pack = "studio";
+    std::string detectors;  // folder; empty = the bundled ones
+    int search_frames = 15;
+    int threads = 0;
+    std::optional<int> max_offset;
+    std::optional<double> min_recall;
+    std::optional<double> min_precision;
+};
+
 struct DoctorRequest {};
 
 using Request = std::variant<RenderRequest, PackInfoRequest, PackVerifyRequest, AvatarInfoRequest,
-                             AvatarCreateRequest, ForensicsRequest, DoctorRequest>;
+                             AvatarCreateRequest, ForensicsRequest, SyncRequest, DoctorRequest>;
 
 struct Invocation {
     GlobalOptions global;

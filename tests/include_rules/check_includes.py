@@ -12,7 +12,7 @@ import sys
 # Rooms of src/ in the order of the data, and the rooms each may include besides itself.
 BELOW_STAGES = ("core", "device", "media", "pack")
 STAGES = ("avatar", "registration", "features", "motion", "warp", "decode", "composite", "encode",
-          "forensics")
+          "forensics", "sync")
 ROOMS = {
     "core": (),
     "device": ("core",),
