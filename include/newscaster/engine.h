@@ -129,8 +129,8 @@ struct SessionStats {
     int64_t in_between_frames = 0;  // drawn from keyframes, the others by the neural renderer
     double wall_s = 0.0;            // since the session was opened
     std::optional<double> time_to_first_frame_s;
-    PoseKinematics pose_given;  // before smooth_pose and max_angular_acceleration
-    PoseKinematics pose_drawn;  // after them
+    PoseKinematics pose_given;       // before smooth_pose and max_angular_acceleration
+    PoseKinematics pose_drawn;       // after them
     std::vector<StageStats> stages;  // in the order of the data
 };
 

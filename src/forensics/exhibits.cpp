@@ -41,8 +41,7 @@ std::vector<Exhibit> write_exhibits(const std::filesystem::path& folder,
                                     const std::vector<int64_t>& frames) {
     std::vector<int64_t> wanted = frames;
     std::ranges::sort(wanted);
-    const auto repeated = std::ranges::unique(wanted);
-    wanted.erase(repeated.begin(), repeated.end());
+    wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
     std::vector<Exhibit> exhibits;
     VideoSet videos(reference, tests);
     for (int64_t index = 0; exhibits.size() < wanted.size(); ++index) {

@@ -119,13 +119,13 @@ Measured measure_videos(const std::string& reference, const std::vector<std::str
         try {
             while (const auto job = jobs.pop(stop.get_token())) {
                 for (size_t t = 0; t < tests.size(); ++t) {
-                    FrameMeasures measures =
+                    const FrameMeasures measures =
                         measure(job->pictures.front(), job->pictures[t + 1], regions);
                     const std::lock_guard lock(mutex);
                     auto& frames = measured.tests[t].frames;
                     const auto at = static_cast<size_t>(job->index);
                     if (frames.size() <= at) frames.resize(at + 1);
-                    frames[at] = std::move(measures);
+                    frames[at] = measures;
                 }
             }
         } catch (...) {
@@ -169,8 +169,9 @@ std::vector<int64_t> worst_frames(const Measured& measured, int count) {
     }
     std::ranges::sort(ranked);
     std::vector<int64_t> frames;
-    for (const auto& [psnr, frame] : ranked) {
+    for (const auto& candidate : ranked) {
         if (static_cast<int>(frames.size()) >= count) break;
+        const int64_t frame = candidate.second;
         const bool near = std::ranges::any_of(
             frames, [&](int64_t other) { return std::abs(other - frame) < kApart; });
         if (!near) frames.push_back(frame);
