@@ -15,11 +15,6 @@ namespace newscaster::cli {
 
 namespace {
 
-bool is_video(const SyncRequest& request) {
-    const auto extension = std::filesystem::path(request.picture).extension();
-    return extension != ".json" && extension != ".csv";
-}
-
 std::string percent(const std::optional<double>& value) {
     constexpr double kHundred = 100.0;
     return value ? fmt::format("{:.0f} %", kHundred * *value) : "-";
@@ -86,7 +81,7 @@ int run(const SyncRequest& request, const GlobalOptions& global) {
     job.pack = find_data("packs", request.pack);
     if (!request.avatar.empty()) {
         job.avatar = find_data("avatars", request.avatar);
-    } else if (is_video(request)) {
+    } else if (!is_motion_file(request.picture)) {
         job.detectors =
             request.detectors.empty() ? find_detectors() : std::filesystem::path(request.detectors);
     }

@@ -56,6 +56,9 @@ struct SyncReport {
     std::string json;  // all of it; docs/sync.md
 };
 
+// Whether a picture is taken for motion, by its name: .json, .csv, and .npz, which is refused.
+[[nodiscard]] NEWSCASTER_EXPORT bool is_motion_file(const std::filesystem::path& picture);
+
 // `progress` (frames of a video read so far) is called from this thread; false cancels
 // (Error(cancelled)). Throws Error: bad_input (no sound, no video, damaged, no face in a fifth of
 // the frames, too short for the search, a motion file without lips), bad_pack (a pack that tells no

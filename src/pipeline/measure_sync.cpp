@@ -120,6 +120,10 @@ void check_search(int frames) {
 
 }  // namespace
 
+bool is_motion_file(const std::filesystem::path& picture) {
+    return sync::is_motion_file(picture);
+}
+
 SyncReport measure_sync(const SyncJob& job, const std::function<bool(int64_t)>& progress) {
     check_search(job.search_frames);
     std::optional<AtomicFile> output;

@@ -132,12 +132,13 @@ MouthTrack read_csv(const fs::path& file, double fps) {
 
 bool is_motion_file(const fs::path& file) {
     const std::string extension = lower(file.extension().string());
-    return extension == ".json" || extension == ".csv";
+    return extension == ".json" || extension == ".csv" || extension == ".npz";
 }
 
 MouthTrack read_motion_file(const fs::path& file, double csv_fps) {
-    MouthTrack track =
-        lower(file.extension().string()) == ".csv" ? read_csv(file, csv_fps) : read_json(file);
+    const std::string extension = lower(file.extension().string());
+    if (extension == ".npz") fail(file, "found .npz, wanted motion as .json or .csv");
+    MouthTrack track = extension == ".csv" ? read_csv(file, csv_fps) : read_json(file);
     if (track.opening.empty()) fail(file, "found no frames");
     return track;
 }

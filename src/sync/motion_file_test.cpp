@@ -65,6 +65,7 @@ TEST_F(MotionFile, JsonAndCsvGiveTheOpening) {
 TEST_F(MotionFile, RefusesWhatIsNoMotion) {
     EXPECT_TRUE(is_motion_file("a/b.json"));
     EXPECT_TRUE(is_motion_file("b.csv"));
+    expect_refused("b.npz", "", "wanted motion as .json or .csv");
     EXPECT_FALSE(is_motion_file("b.mp4"));
     EXPECT_THROW((void)read_motion_file(folder_ / "missing.json", 25.0), Error);
     expect_refused("broken.json", "{\"fps\": 25", "m");
