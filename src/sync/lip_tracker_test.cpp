@@ -65,8 +65,10 @@ TEST(LipTracker, RefusesBoxesThatDoNotFit) {
 
 TEST(Displacement, FindsFractionsOfRows) {
     const auto wave = [](double shift) {
-        std::vector<double> rows;
-        for (int i = 0; i < 60; ++i) rows.push_back(std::sin(0.3 * (i - shift)));
+        std::vector<double> rows(60);
+        for (size_t i = 0; i < rows.size(); ++i) {
+            rows[i] = std::sin(0.3 * (static_cast<double>(i) - shift));
+        }
         return rows;
     };
     for (double shift = -5.0; shift <= 5.0; shift += 0.25) {

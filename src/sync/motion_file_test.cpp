@@ -19,7 +19,7 @@ using testing::HasSubstr;
 class MotionFile : public testing::Test {
   protected:
     fs::path write(const std::string& name, const std::string& text) {
-        const fs::path file = folder_ / name;
+        fs::path file = folder_ / name;
         write_text_atomic(file, text);
         return file;
     }
