@@ -120,10 +120,11 @@ class Role:
         return {n: o.float().cpu() for n, o in zip(self.names, outputs, strict=True)}
 
     @torch.no_grad()
-    def torch_ms(self, compiled: bool) -> float:
+    def torch_ms(self, mode: str | None) -> float:
+        """Median under fp16 autocast: eager, or compiled in a mode of torch.compile."""
         network = self.network
-        if compiled:
-            network = torch.compile(network, mode="max-autotune")
+        if mode is not None:
+            network = torch.compile(network, mode=mode)
 
         def once() -> None:
             with torch.autocast("cuda", dtype=torch.float16):
@@ -148,15 +149,18 @@ def measure(
     """Fills in `result`; yields when there is something worth keeping."""
     made = Role(role, options.batch, folder)
     wanted = made.reference()
-    result |= {"batch": made.batch, "eager_fp16_ms": made.torch_ms(False)}
+    result |= {"batch": made.batch, "eager_fp16_ms": made.torch_ms(None)}
     for precision in options.precisions.split(","):
         ours = made.ours(options.program, precision)
         if "error" not in ours:
             ours["against_f32"] = compared(load_file(made.files["out"]), wanted)
         result[precision] = ours
         yield
-    if options.compile:  # takes minutes where convolutions are 3-D
-        result["compile_fp16_ms"] = made.torch_ms(True)
+    if options.compile:  # max-autotune takes minutes where convolutions are 3-D
+        result |= {
+            "compile_mode": options.compile,
+            "compile_fp16_ms": made.torch_ms(options.compile),
+        }
         yield
 
 
@@ -173,7 +177,13 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--roles", default="warp,decoder,motion_generator")
     parser.add_argument("--precisions", default="f16")
-    parser.add_argument("--compile", action="store_true", help="time torch.compile as well")
+    parser.add_argument(
+        "--compile",
+        metavar="MODE",
+        nargs="?",
+        const="max-autotune",
+        help="time torch.compile as well: default, reduce-overhead or max-autotune",
+    )
     options = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False

@@ -226,6 +226,7 @@ class Pass {
         const int64_t outputs = weights.shape()[0];
         const int raw = add_result(graph_, name, {x[0], outputs, x[2], x[3]});
         Node conv{name, "Conv", {node.input(0)}, {raw}, {}};
+        conv.attributes[kForLibraries].integer = 1;
         const int producer = graph_.values[node.input(0)].producer;
         if (producer != kAbsent && graph_.nodes[producer].op == "Reshape" && own_convs_) {
             // Channels that are C x depth of a volume: a product along its depth, in place.
@@ -233,7 +234,7 @@ class Pass {
             const Shape v = graph_.values[volume].shape;
             if (v.size() == 5 && v[0] == x[0] && v[3] == x[2] && v[4] == x[3]) {
                 const int deep = add_result(graph_, name, {x[0], outputs, 1, x[2], x[3]});
-                Node whole{name, "Conv", {volume}, {deep}, {}};
+                Node whole{name, "Conv", {volume}, {deep}, conv.attributes};
                 Tensor turned(DType::f32, {outputs, v[1], v[2], 1, 1});
                 std::memcpy(turned.data(), weights.data(), weights.bytes());
                 whole.inputs.push_back(add_constant(graph_, name + ":weights", std::move(turned)));

@@ -18,6 +18,10 @@ namespace newscaster::device::cuda {
 // own_convs: convolutions of our own (halo_conv.h) run on this device.
 [[nodiscard]] GraphIr pass_for_half(GraphIr graph, bool own_convs);
 
+// Attribute of Conv: it is made for the convolution kernels, however small and whatever its
+// results.
+inline constexpr const char* kForLibraries = "for_libraries";
+
 // Attribute of Conv: the input is read as if each position stood this often in y and x.
 inline constexpr const char* kUpsample = "upsample";
 

@@ -171,6 +171,7 @@ class Rewriter {
     // Coordinates come from a large convolution too: it sums in f32 and is stored so.
     [[nodiscard]] bool wants_cudnn(const Node& node) const {
         if (node.attributes.contains(kUpsample)) return true;  // no other kernel takes these
+        if (out_.half && node.attributes.contains(kForLibraries)) return true;
         return (runs_half(node) || (out_.half && macs_of(node) >= kManyMacs)) &&
                source_.is_constant(node.input(1)) &&
                (node.input(2) == kAbsent || source_.is_constant(node.input(2))) &&
