@@ -17,6 +17,7 @@ constexpr const char* kFooter =
     "Examples: newscaster avatar create me.jpg -o me\n"
     "          newscaster avatar create us.jpg -o me --face 2\n"
     "          newscaster avatar create me.jpg -o me --crop 510,80,640\n"
+    "          newscaster avatar create me.mp4 -o me\n"
     "          newscaster render speech.wav -a me";
 
 void add_engine_options(CLI::App& verb, AvatarCreateRequest& request) {
@@ -29,9 +30,9 @@ void add_engine_options(CLI::App& verb, AvatarCreateRequest& request) {
 
 void add_avatar_options(CLI::App& verb, AvatarCreateRequest& request) {
     verb.footer(kFooter);
-    verb.add_option("source", request.source, "Still picture: JPEG, PNG, WebP, ...")
+    verb.add_option("source", request.source, "Still picture (JPEG, PNG, WebP, ...) or video")
         ->required()
-        ->type_name("PICTURE");
+        ->type_name("SOURCE");
     verb.add_option("-o,--output", request.output, "Folder of the avatar to write")
         ->required()
         ->type_name("DIR");
@@ -42,6 +43,10 @@ void add_avatar_options(CLI::App& verb, AvatarCreateRequest& request) {
     verb.add_option("--crop", request.crop,
                     "Square to redraw, in pixels of the picture [found by the face detectors]")
         ->type_name("X,Y,SIZE[,ANGLE]");
+    verb.add_option("--smooth-source", request.smooth_source,
+                    "Video: frames over which the place of the face is averaged, odd")
+        ->type_name("FRAMES")
+        ->capture_default_str();
     verb.add_option("--detectors", request.detectors, "Folder of the face detectors [bundled]")
         ->type_name("DIR");
     verb.add_flag("--force", request.force, "Replace an avatar that is there already");
@@ -69,6 +74,7 @@ AvatarSource make_source(const AvatarCreateRequest& request) {
     source.title = request.title;
     source.license = request.license;
     source.face = request.face;
+    source.smooth_source = request.smooth_source;
     source.detectors = request.detectors;
     if (!request.crop.empty()) {
         std::array<double, 4> box{};

@@ -60,6 +60,7 @@ struct AvatarCreateRequest {
     std::string pack = "studio";
     std::string crop;  // empty = find the face
     std::string face = "largest";
+    int smooth_source = 13;
     std::string detectors;  // folder; empty = the bundled ones
     std::string name;
     std::string title;

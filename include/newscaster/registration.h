@@ -28,7 +28,8 @@ struct CropBox {
 };
 
 struct AvatarSource {
-    std::filesystem::path picture;  // JPEG, PNG, WebP, ...; the content decides
+    // JPEG, PNG, WebP, ... or a video, of which every frame is registered; the content decides.
+    std::filesystem::path picture;
     std::filesystem::path folder;   // avatar to write
     bool replace = false;           // an avatar that is in `folder` already
     // None: the face is found by the networks in `detectors`, and cut as the pack wants it.
@@ -37,6 +38,8 @@ struct AvatarSource {
     // Which of several faces: "largest" (of equally large ones the most central), "center", or "1"
     // for the largest, "2" for the next, ...
     std::string face = "largest";
+    // Video: the crop boxes are the mean of so many frames around each; odd, 1 to 101.
+    int smooth_source = 13;
     std::string name;                 // empty = the folder's
     std::string title;                // empty = the name
     std::string license = "unknown";  // of the picture

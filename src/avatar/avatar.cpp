@@ -101,6 +101,19 @@ void check_tensors(const TensorMap& tensors, const fs::path& file,
     }
 }
 
+void check_nv12_size(const fs::path& file, const AvatarDocument& document) {
+    const uint64_t wanted = static_cast<uint64_t>(document.width) *
+                            static_cast<uint64_t>(document.height) * 3 / 2 *
+                            document.crop_to_canvas.size();
+    std::error_code error;
+    const auto found = fs::file_size(file, error);
+    if (error || found != wanted) {
+        fail(file,
+             fmt::format("found {} bytes, wanted {}: {} NV12 frames of {}x{}", error ? 0 : found,
+                         wanted, document.crop_to_canvas.size(), document.width, document.height));
+    }
+}
+
 pack::MaskSpec choose_mask(const AvatarDocument& document, const pack::CropSpec& crop,
                            const fs::path& file) {
     if (!document.mask) return crop.mask;
@@ -163,6 +176,8 @@ Avatar load_avatar(const fs::path& folder, const pack::Manifest& manifest,
     avatar.width = document.width;
     avatar.height = document.height;
     avatar.canvas_files = existing_canvas_files(folder, document.canvas_files);
+    avatar.nv12 = document.nv12;
+    if (avatar.nv12) check_nv12_size(avatar.canvas_files.front(), document);
     avatar.mask = choose_mask(document, manifest.crop, document_file);
     avatar.crop_to_canvas = std::move(document.crop_to_canvas);
     const fs::path tensors_file = folder / document.tensors.file;

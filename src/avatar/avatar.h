@@ -3,12 +3,14 @@
 #pragma once
 
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "avatar/avatar_document.h"
+#include "core/file.h"
 #include "core/safetensors.h"
 #include "core/stage_types.h"
 #include "pack/manifest.h"
@@ -30,6 +32,7 @@ struct Avatar {
     int width = 0;  // canvas, even
     int height = 0;
     std::vector<std::filesystem::path> canvas_files;  // one per source frame, or one for all
+    bool nv12 = false;                                // canvas_files: one of all frames as NV12
     std::vector<Affine> crop_to_canvas;               // per source frame
     pack::MaskSpec mask;                              // the pack's, unless the avatar overrides it
     // Per source frame along axis 0; names = graph inputs; f32 after loading (stored u8 becomes
@@ -63,6 +66,28 @@ struct Avatar {
 // written.
 void write_avatar(const std::filesystem::path& folder, AvatarDocument document,
                   const RgbImage& canvas, const TensorMap& tensors, bool replace);
+
+// Writes an avatar of many source frames, complete or not at all: the canvases one by one, so that
+// no more than one is in memory.
+class ClipAvatarWriter {
+  public:
+    // Throws like write_avatar.
+    ClipAvatarWriter(const std::filesystem::path& folder, bool replace);
+
+    // The next source frame; all have one size. Throws Error(io).
+    void add_canvas(const Nv12Image& canvas);
+
+    // Fills in what write_avatar fills in. Throws Error(io).
+    void commit(AvatarDocument document, const TensorMap& tensors);
+
+  private:
+    AtomicFolder target_;
+    std::ofstream canvases_;
+};
+
+// One source frame of an avatar whose canvases are NV12. Thread-safe. Throws Error(io).
+[[nodiscard]] Nv12Image read_nv12_canvas(const std::filesystem::path& file, int width, int height,
+                                         int64_t index);
 
 // Facts for `newscaster avatar info`, without a pack.
 struct AvatarSummary {

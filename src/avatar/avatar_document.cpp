@@ -14,6 +14,7 @@ namespace newscaster::avatar {
 namespace {
 
 constexpr std::string_view kFormat = "newscaster-avatar";
+constexpr std::string_view kNv12 = "nv12";
 constexpr int64_t kMinCanvasPx = 16;
 constexpr int64_t kMaxCanvasPx = 16'384;
 constexpr size_t kMaxSourceFrames = 100'000;
@@ -90,10 +91,15 @@ AvatarDocument parse_avatar_document(std::string_view json_text, const std::stri
     document.avatar_key = pack::parse_sha256(made_for.at("avatar_key"));
     document.crop_to_canvas = parse_source_frames(root.at("source_frames"));
     const JsonReader canvas = root.at("canvas");
-    canvas.expect_keys({"width", "height", "files"});
+    canvas.expect_keys({"width", "height", "files", "layout"});
     document.width = parse_canvas_extent(canvas.at("width"));
     document.height = parse_canvas_extent(canvas.at("height"));
     document.canvas_files = parse_canvas_files(canvas.at("files"), document.crop_to_canvas.size());
+    if (canvas.has("layout")) {
+        if (canvas.at("layout").text() != kNv12) canvas.at("layout").fail("\"nv12\", or no layout");
+        if (document.canvas_files.size() != 1) canvas.at("files").fail("one file of NV12 frames");
+        document.nv12 = true;
+    }
     if (root.has("mask")) document.mask = pack::parse_mask(root.at("mask"), kLargestCropPx);
     root.at("tensors").expect_keys({"file", "sha256"});
     document.tensors = pack::parse_file(root.at("tensors"));
@@ -118,6 +124,7 @@ std::string avatar_document_text(const AvatarDocument& document) {
           {"height", document.height},
           {"files", document.canvas_files}}},
         {"source_frames", std::move(frames)}};
+    if (document.nv12) json["canvas"]["layout"] = kNv12;
     if (document.mask) {
         json["mask"] = {{"inset_px", document.mask->inset_px},
                         {"feather_px", document.mask->feather_px},

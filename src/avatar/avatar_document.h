@@ -23,8 +23,9 @@ struct AvatarDocument {
     int width = 0;           // canvas, even
     int height = 0;
     std::vector<std::string> canvas_files;  // one, or one per source frame
-    std::vector<Affine> crop_to_canvas;     // per source frame, invertible
-    std::optional<pack::MaskSpec> mask;     // absent: the pack's
+    bool nv12 = false;  // the one canvas file holds every source frame as NV12, else pictures
+    std::vector<Affine> crop_to_canvas;  // per source frame, invertible
+    std::optional<pack::MaskSpec> mask;  // absent: the pack's
     pack::GraphFile tensors;
 };
 

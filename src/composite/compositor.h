@@ -28,6 +28,10 @@ struct SoftMask {
 // width and height are even. kernel: one of available_kernels(), empty = the best.
 [[nodiscard]] Nv12Image rgb_to_nv12(const RgbImage& image, std::string_view kernel = {});
 
+// The other way; chroma is that of the 2x2 block. Converted back, luma and chroma are the same to
+// within one level wherever the RGB values were not clipped.
+[[nodiscard]] RgbImage nv12_to_rgb(const Nv12Image& image);
+
 // Everything about one (canvas picture, crop transform) pair that does not change per frame:
 // ROI, sampling positions, mask, background in RGB and NV12. Immutable; thread-safe.
 class PastePlan {

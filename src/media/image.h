@@ -21,6 +21,10 @@ struct PictureLimits {
 [[nodiscard]] RgbImage read_image(const std::filesystem::path& file,
                                   const PictureLimits& limits = {});
 
+// Whether the file is a video of more than one picture; animations (GIF, APNG, WebP) count as
+// pictures. Throws like read_image.
+[[nodiscard]] bool is_clip(const std::filesystem::path& file, const PictureLimits& limits = {});
+
 // PNG, written atomically. Throws Error(io).
 void write_png(const std::filesystem::path& file, const RgbImage& image);
 

@@ -99,7 +99,7 @@ BatchRenderer::BatchRenderer(const Engine::Impl& engine, const LoadedAvatar& ava
       post_(engine.device->make_stream()) {
     auto& device = *engine.device;
     for (int64_t source = 0; pastes_ && source < avatar.source_frames(); ++source) {
-        entry_bytes_ = std::max(entry_bytes_, nv12_bytes(avatar.plan(source).roi()));
+        entry_bytes_ = std::max(entry_bytes_, nv12_bytes(avatar.plan(source)->roi()));
     }
     for (auto& context : contexts_) {
         context = std::make_unique<Context>(engine, avatar, batch_, entry_bytes_);
@@ -190,14 +190,14 @@ void BatchRenderer::record_times(const Slot& slot) {
 
 VideoFramePtr BatchRenderer::complete(const Slot& slot, size_t entry) {
     const DrivingFrame& frame = slot.frames[entry];
-    const auto& plan = avatar_.plan(frame.source_frame);
-    auto canvas = pool_.acquire(frame.source_frame, plan.background());
+    const auto plan = avatar_.plan(frame.source_frame);
+    auto canvas = pool_.acquire(frame.source_frame, plan->background());
     const std::byte* result = slot.results->host_data() + entry * entry_bytes_;
     if (pastes_) {
-        splice(plan.roi(), result, canvas);
+        splice(plan->roi(), result, canvas);
     } else {
-        plan.paste({reinterpret_cast<const float*>(result), entry_bytes_ / sizeof(float)},
-                   canvas.y(), canvas.stride(), canvas.uv(), canvas.stride());
+        plan->paste({reinterpret_cast<const float*>(result), entry_bytes_ / sizeof(float)},
+                    canvas.y(), canvas.stride(), canvas.uv(), canvas.stride());
     }
     return pool_.publish(std::move(canvas), frame.index);
 }

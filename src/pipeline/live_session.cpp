@@ -273,9 +273,9 @@ void LiveSession::analyse(Analysis& analysis) {
 
 bool LiveSession::finish_frame(const DrivingFrame& job, std::span<const float> crop) {
     auto frame = timed(composite_meter_, [&] {
-        const auto& plan = avatar_->plan(job.source_frame);
-        auto slot = pool_.acquire(job.source_frame, plan.background());
-        plan.paste(crop, slot.y(), slot.stride(), slot.uv(), slot.stride());
+        const auto plan = avatar_->plan(job.source_frame);
+        auto slot = pool_.acquire(job.source_frame, plan->background());
+        plan->paste(crop, slot.y(), slot.stride(), slot.uv(), slot.stride());
         return pool_.publish(std::move(slot), job.index);
     });
     return finished_.push(job.index, std::move(frame), stop_.get_token());

@@ -129,23 +129,11 @@ LoadedAvatar::LoadedAvatar(std::shared_ptr<const Engine::Impl> engine,
     width_ = avatar.width;
     height_ = avatar.height;
 
+    add_plans(avatar, {.inset_px = avatar.mask.inset_px,
+                       .feather_px = avatar.mask.feather_px,
+                       .linear = avatar.mask.linear});
     std::vector<motion::SourcePose> poses;
-    RgbImage canvas;
     for (int64_t i = 0; i < avatar.source_frames(); ++i) {
-        const auto index = static_cast<size_t>(i);
-        if (index < avatar.canvas_files.size()) {
-            canvas = media::read_image(avatar.canvas_files[index]);
-            if (canvas.width != width_ || canvas.height != height_) {
-                throw Error(ErrorCode::bad_pack,
-                            fmt::format("{}: picture is {}x{}, avatar.json wants {}x{}",
-                                        avatar.canvas_files[index].string(), canvas.width,
-                                        canvas.height, width_, height_));
-            }
-        }
-        add_plan(canvas, avatar.crop_to_canvas[index],
-                 {.inset_px = avatar.mask.inset_px,
-                  .feather_px = avatar.mask.feather_px,
-                  .linear = avatar.mask.linear});
         poses.push_back({.canonical_keypoints = row_of(avatar, "kp_canonical", i),
                          .motion = row_of(avatar, "source_motion", i)});
     }
@@ -162,10 +150,32 @@ LoadedAvatar::LoadedAvatar(std::shared_ptr<const Engine::Impl> engine,
                  source_frames());
 }
 
+void LoadedAvatar::add_plans(const avatar::Avatar& avatar, const composite::SoftMask& mask) {
+    if (avatar.nv12) {
+        const int crop_size = static_cast<int>(engine_->manifest().crop.size_px);
+        clip_ = std::make_unique<ClipPlans>(avatar, crop_size, mask);
+        return;
+    }
+    RgbImage canvas;
+    for (size_t i = 0; i < avatar.crop_to_canvas.size(); ++i) {
+        if (i < avatar.canvas_files.size()) {
+            canvas = media::read_image(avatar.canvas_files[i]);
+            if (canvas.width != width_ || canvas.height != height_) {
+                throw Error(ErrorCode::bad_pack,
+                            fmt::format("{}: picture is {}x{}, avatar.json wants {}x{}",
+                                        avatar.canvas_files[i].string(), canvas.width,
+                                        canvas.height, width_, height_));
+            }
+        }
+        add_plan(canvas, avatar.crop_to_canvas[i], mask);
+    }
+}
+
 void LoadedAvatar::add_plan(const RgbImage& canvas, const Affine& crop_to_canvas,
                             const composite::SoftMask& mask) {
     const int crop_size = static_cast<int>(engine_->manifest().crop.size_px);
-    plans_.emplace_back(canvas, crop_to_canvas, crop_size, mask);
+    plans_.push_back(
+        std::make_shared<composite::PastePlan>(canvas, crop_to_canvas, crop_size, mask));
     if (!engine_->info.batched) return;
     auto paster = engine_->device->make_roi_paster(
         composite::make_roi_tables(canvas, crop_to_canvas, crop_size, mask));

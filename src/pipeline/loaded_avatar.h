@@ -6,10 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "avatar/avatar.h"
 #include "composite/compositor.h"
 #include "motion/composer.h"
 #include "motion/condition_rows.h"
 #include "newscaster/engine.h"
+#include "pipeline/clip_plans.h"
 #include "pipeline/engine_impl.h"
 #include "warp/warp_stage.h"
 
@@ -23,13 +25,15 @@ class LoadedAvatar final : public Avatar {
     [[nodiscard]] int width() const override { return width_; }
     [[nodiscard]] int height() const override { return height_; }
     [[nodiscard]] int64_t source_frames() const override {
-        return static_cast<int64_t>(plans_.size());
+        return static_cast<int64_t>(composer_->sources().size());
     }
 
     [[nodiscard]] const Engine::Impl* engine() const { return engine_.get(); }
     [[nodiscard]] const device::SourceTensors& sources() const { return sources_; }
-    [[nodiscard]] const composite::PastePlan& plan(int64_t source) const {
-        return plans_[static_cast<size_t>(source)];
+    // Kept in memory for pictures; made when asked for where the canvases are a clip's, which
+    // keeps the latest. Thread-safe.
+    [[nodiscard]] std::shared_ptr<const composite::PastePlan> plan(int64_t source) const {
+        return plans_.empty() ? clip_->plan(source) : plans_[static_cast<size_t>(source)];
     }
     // Paste-back on the device; nullptr where the device has none or frames are not batched.
     [[nodiscard]] const device::RoiPaster* paster(int64_t source) const {
@@ -42,6 +46,7 @@ class LoadedAvatar final : public Avatar {
     [[nodiscard]] double scale() const;
 
   private:
+    void add_plans(const avatar::Avatar& avatar, const composite::SoftMask& mask);
     void add_plan(const RgbImage& canvas, const Affine& crop_to_canvas,
                   const composite::SoftMask& mask);
 
@@ -50,7 +55,8 @@ class LoadedAvatar final : public Avatar {
     int width_ = 0;
     int height_ = 0;
     device::SourceTensors sources_;
-    std::vector<composite::PastePlan> plans_;
+    std::vector<std::shared_ptr<const composite::PastePlan>> plans_;  // empty for a clip
+    std::unique_ptr<ClipPlans> clip_;
     std::vector<std::unique_ptr<device::RoiPaster>> pasters_;  // empty or one per source frame
     std::unique_ptr<motion::Composer> composer_;
     std::vector<std::vector<float>> eye_open_;

@@ -46,6 +46,13 @@ std::vector<FoundFace> FaceFinder::find(const RgbImage& picture) {
     return found;
 }
 
+std::optional<FaceLandmarks> FaceFinder::follow(const RgbImage& picture,
+                                                const FaceLandmarks& before) {
+    FaceLandmarks landmarks = landmarker_.follow(picture, before);
+    if (landmarks.presence < kMinPresence) return std::nullopt;
+    return landmarks;
+}
+
 const FoundFace& choose_face(const std::vector<FoundFace>& faces, const std::string& choice,
                              const RgbImage& picture, const std::string& name) {
     const bool by_word = choice == "largest" || choice == "center";

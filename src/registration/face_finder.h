@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,10 @@ class FaceFinder {
     // Largest first; empty when there is none. A face is what both the detector and the landmark
     // network take for one.
     [[nodiscard]] std::vector<FoundFace> find(const RgbImage& picture);
+
+    // The face that was here a picture ago; nullopt when it is lost.
+    [[nodiscard]] std::optional<FaceLandmarks> follow(const RgbImage& picture,
+                                                      const FaceLandmarks& before);
 
   private:
     FaceDetector detector_;

@@ -145,7 +145,11 @@ FaceLandmarks FaceLandmarker::find(const RgbImage& picture, const Face& face) {
     const CropBox first = square_about(
         (face.x0 + face.x1) / 2.0, (face.y0 + face.y1) / 2.0, kMeshMargin * extent,
         degrees(face.right_eye.y - face.left_eye.y, face.right_eye.x - face.left_eye.x));
-    FaceLandmarks found = find_in(picture, square_round(find_in(picture, first)));
+    return follow(picture, find_in(picture, first));
+}
+
+FaceLandmarks FaceLandmarker::follow(const RgbImage& picture, const FaceLandmarks& before) {
+    FaceLandmarks found = find_in(picture, square_round(before));
     const auto& mesh = found.mesh;
     found.left_iris = iris_between(picture, mesh[kLeftEye.outer], mesh[kLeftEye.inner]);
     found.right_iris = iris_between(picture, mesh[kRightEye.inner], mesh[kRightEye.outer]);

@@ -36,6 +36,9 @@ class FaceLandmarker {
     // Points of a face that the detector found.
     [[nodiscard]] FaceLandmarks find(const RgbImage& picture, const Face& face);
 
+    // Points of a face that was here a picture ago.
+    [[nodiscard]] FaceLandmarks follow(const RgbImage& picture, const FaceLandmarks& before);
+
   private:
     [[nodiscard]] FaceLandmarks find_in(const RgbImage& picture, const CropBox& square);
     [[nodiscard]] Point3 iris_between(const RgbImage& picture, const Point3& left_corner,

@@ -1,0 +1,55 @@
+// What avatars of pictures and of clips are made of. Private to this room.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "avatar/avatar.h"
+#include "core/log.h"
+#include "device/device.h"
+#include "newscaster/registration.h"
+#include "pack/pack.h"
+#include "registration/extractor.h"
+#include "registration/face_finder.h"
+
+namespace newscaster::pipeline {
+
+inline constexpr int kMinCanvasPx = 16;
+
+// Where the face is and what its eyes do.
+struct Framing {
+    CropBox crop;
+    std::array<double, 2> eye_open{0.8, 0.8};  // open, looking ahead, unless measured
+    std::array<double, 6> eye_ball{};
+};
+
+// Video frames have even sides: the last column or row is repeated where the picture's are odd, so
+// nothing of it is lost and nothing is stretched. Throws Error(bad_input) under kMinCanvasPx.
+[[nodiscard]] RgbImage make_canvas(RgbImage image, const std::string& name);
+
+// Throws Error unless faces can be found (detectors) and cut (the pack's framing).
+void require_framing(const AvatarSource& source, const pack::Manifest& manifest);
+
+// The crop and the eyes of a face. Throws Error(bad_input) when the edge cuts the face in half.
+[[nodiscard]] Framing frame_landmarks(const registration::FaceLandmarks& landmarks,
+                                      const pack::Manifest& manifest, const RgbImage& picture,
+                                      const std::string& name);
+
+// Says what a face or a given crop box is too small for.
+void warn_if_small(double face_px, const std::string& name, const Log& log);
+[[nodiscard]] Framing frame_given(const CropBox& crop, const pack::Manifest& manifest,
+                                  const std::string& name, const Log& log);
+
+// What the engine asks of an avatar of one source frame, by name.
+[[nodiscard]] TensorMap make_tensors(const pack::Pack& pack, registration::FaceFeatures features,
+                                     const RgbImage& crop, const Framing& framing);
+
+[[nodiscard]] avatar::AvatarDocument describe(const AvatarSource& source, const pack::Pack& pack,
+                                              int width, int height,
+                                              std::vector<Affine> crop_to_canvas);
+
+// Registers a clip frame by frame and writes its avatar.
+void write_clip_avatar(const AvatarSource& source, const pack::Pack& pack, device::Device& device,
+                       const Log& log);
+
+}  // namespace newscaster::pipeline
