@@ -30,8 +30,8 @@ struct CropBox {
 struct AvatarSource {
     // JPEG, PNG, WebP, ... or a video, of which every frame is registered; the content decides.
     std::filesystem::path picture;
-    std::filesystem::path folder;   // avatar to write
-    bool replace = false;           // an avatar that is in `folder` already
+    std::filesystem::path folder;  // avatar to write
+    bool replace = false;          // an avatar that is in `folder` already
     // None: the face is found by the networks in `detectors`, and cut as the pack wants it.
     std::optional<CropBox> crop;
     std::filesystem::path detectors;  // folder that scripts/fetch_detectors.sh makes

@@ -123,7 +123,7 @@ std::string Emitter::fresh(std::string_view prefix) {
 }
 
 std::string Emitter::define(std::string_view type, const std::string& expression) {
-    const std::string name = fresh(type == "int" ? "i" : "t");
+    std::string name = fresh(type == "int" ? "i" : "t");
     write(name, fmt::format("const {} {} = {};\n", type, name, expression), expression);
     return name;
 }
@@ -226,7 +226,7 @@ std::string Emitter::begin_lanes(const std::string& base, const std::string& lan
     before_lanes_ = cache_;
     lanes_ = Lanes{lane, width};
     finest_ = width;
-    const std::string index = define("int", fmt::format("{} + {}", base, lane));
+    std::string index = define("int", fmt::format("{} + {}", base, lane));
     forms_[index] = {.text = "", .first = base, .part = lane, .count = width, .shift = 0};
     return index;
 }

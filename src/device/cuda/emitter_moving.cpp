@@ -132,7 +132,7 @@ std::string Emitter::concat(const Node& node, int to, const Indices& at) {
         return value(part.value, index);
     };
     if (parts.size() == 1) return read(parts[0]);
-    const std::string result = fresh("t");
+    std::string result = fresh("t");
     body_ += fmt::format("{} {};\n", c_type(target.dtype), result);
     for (size_t i = 0; i < parts.size(); ++i) {
         const bool final = i + 1 == parts.size();
@@ -162,7 +162,7 @@ std::string Emitter::pad(const Node& node, int to, const Indices& at) {
         inside += fmt::format("{}(unsigned){} < {}u", inside.empty() ? "" : " && ", index[i], x[i]);
     }
     if (inside.empty() || rule.mode != "constant") return value(node.input(0), index);
-    const std::string result = fresh("t");
+    std::string result = fresh("t");
     body_ += fmt::format("{} {} = {};\n", c_type(target.dtype), result, float_literal(rule.value));
     open(fmt::format("if ({})", inside));
     const std::string part = value(node.input(0), index);

@@ -142,7 +142,7 @@ std::string Emitter::conv(const Node& node, int to, const Indices& at) {
     const Window window = window_of(plan_.graph, node);
     const Shape& x = plan_.graph.values[node.input(0)].shape;
     const Shape& w = plan_.graph.values[node.input(1)].shape;
-    const std::string sum = fresh("t");
+    std::string sum = fresh("t");
     body_ += fmt::format("float {} = 0.0f;\n", sum);
     const int64_t per_group = plan_.graph.values[to].shape[1] / window.groups;
     const std::string base =
@@ -177,7 +177,7 @@ std::string Emitter::pool(const Node& node, const Indices& at) {
     const Shape& x = plan_.graph.values[node.input(0)].shape;
     const bool largest = node.op == "MaxPool";
     const bool count_pads = node.integer("count_include_pad", 0) != 0;
-    const std::string sum = fresh("t");
+    std::string sum = fresh("t");
     const std::string count = fresh("t");
     body_ += fmt::format("float {} = {};\nfloat {} = 0.0f;\n", sum,
                          largest ? "__int_as_float(0xff800000)" : "0.0f", count);
@@ -210,7 +210,7 @@ std::string Emitter::matmul(const Node& node, int to, const Indices& at) {
     const Shape& a = plan_.graph.values[node.input(0)].shape;
     const int64_t inner = a[a.size() - (ta ? 2 : 1)];
     (void)to;
-    const std::string sum = fresh("t");
+    std::string sum = fresh("t");
     body_ += fmt::format("float {} = 0.0f;\n", sum);
     const std::string k = fresh("k");
     open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", k, inner));
@@ -233,7 +233,7 @@ std::string Emitter::reduce(const Node& node, int to, const Indices& at) {
     const bool kept = plan_.graph.values[to].shape.size() == x.size();
     const std::string& op = node.op;
     const bool picks = op == "ReduceMax" || op == "ReduceMin";
-    const std::string sum = fresh("t");
+    std::string sum = fresh("t");
     body_ += fmt::format("float {} = {};\n", sum,
                          !picks              ? "0.0f"
                          : op == "ReduceMax" ? "__int_as_float(0xff800000)"
@@ -286,7 +286,7 @@ std::string Emitter::instance_apply(const Node& node, const Indices& at) {
 std::string Emitter::tap_sum(const Node& node, const Indices& at) {
     const Window window = window_of(plan_.graph, node);
     const Shape& x = plan_.graph.values[node.input(0)].shape;
-    const std::string sum = fresh("t");
+    std::string sum = fresh("t");
     body_ += fmt::format("float {} = {};\n", sum, value(node.input(1), {at[1]}));
     const std::string row = fresh("k");
     const std::string column = fresh("k");

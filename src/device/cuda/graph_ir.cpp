@@ -27,9 +27,10 @@ std::string Node::text(std::string_view key, const std::string& otherwise) const
     return found == attributes.end() ? otherwise : found->second.text;
 }
 
-std::vector<int64_t> Node::integers(std::string_view key, std::vector<int64_t> otherwise) const {
+std::vector<int64_t> Node::integers(std::string_view key,
+                                    const std::vector<int64_t>& otherwise) const {
     const auto found = attributes.find(key);
-    return found == attributes.end() ? std::move(otherwise) : found->second.integers;
+    return found == attributes.end() ? otherwise : found->second.integers;
 }
 
 int GraphIr::add_value(Value value) {

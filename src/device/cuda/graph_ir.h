@@ -34,7 +34,7 @@ struct Node {
     [[nodiscard]] float number(std::string_view key, float otherwise) const;
     [[nodiscard]] std::string text(std::string_view key, const std::string& otherwise) const;
     [[nodiscard]] std::vector<int64_t> integers(std::string_view key,
-                                                std::vector<int64_t> otherwise) const;
+                                                const std::vector<int64_t>& otherwise) const;
 };
 
 struct GraphIr {
