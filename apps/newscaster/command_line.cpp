@@ -74,9 +74,25 @@ void CommandLine::add_pack_verb() {
             ->type_name("PACK")
             ->capture_default_str();
         task->callback([this, &request] { chosen_ = request; });
+        return task;
     };
     add("info", "Print what a pack holds", pack_info_);
     add("verify", "Check every file's hash and every graph against the manifest", pack_verify_);
+    CLI::App* plan =
+        add("plan", "Print what a GPU would run for every graph; needs no GPU", pack_plan_);
+    plan->add_option("--provider", pack_plan_.provider, "Whose plan: cuda")
+        ->check(CLI::IsMember({"cuda"}))
+        ->type_name("NAME")
+        ->capture_default_str();
+    plan->add_option("--precision", pack_plan_.precision, "Of the renderer: f16 or f32")
+        ->type_name("NAME")
+        ->capture_default_str();
+    plan->add_option("--batch-size,--batch_size", pack_plan_.batch_size, "Frames drawn by one run")
+        ->type_name("N")
+        ->capture_default_str();
+    plan->add_option("--capability", pack_plan_.capability, "Compute capability of the GPU")
+        ->type_name("X.Y")
+        ->capture_default_str();
 }
 
 void CommandLine::add_avatar_verb() {

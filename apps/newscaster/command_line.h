@@ -33,6 +33,7 @@ class CommandLine {
     RenderRequest render_;
     PackInfoRequest pack_info_;
     PackVerifyRequest pack_verify_;
+    PackPlanRequest pack_plan_;
     AvatarInfoRequest avatar_info_;
     AvatarCreateRequest avatar_create_;
     ForensicsRequest forensics_;

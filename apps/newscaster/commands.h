@@ -9,6 +9,7 @@ namespace newscaster::cli {
 int run(const RenderRequest& request, const GlobalOptions& global);
 int run(const PackInfoRequest& request, const GlobalOptions& global);
 int run(const PackVerifyRequest& request, const GlobalOptions& global);
+int run(const PackPlanRequest& request, const GlobalOptions& global);
 int run(const AvatarInfoRequest& request, const GlobalOptions& global);
 int run(const AvatarCreateRequest& request, const GlobalOptions& global);
 int run(const ForensicsRequest& request, const GlobalOptions& global);

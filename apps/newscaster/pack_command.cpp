@@ -79,4 +79,56 @@ int run(const PackVerifyRequest& request, const GlobalOptions& global) {
     return faults.empty() ? 0 : static_cast<int>(ErrorCode::bad_pack);
 }
 
+namespace {
+
+nlohmann::json to_json(const PlannedGraph& graph) {
+    auto steps = nlohmann::json::array();
+    for (const PlanStep& step : graph.steps) {
+        steps.push_back({{"kind", step.kind},
+                         {"label", step.label},
+                         {"result", step.result},
+                         {"macs", step.macs}});
+    }
+    return {{"role", graph.role},
+            {"file", graph.file},
+            {"steps", steps},
+            {"scratch_bytes", graph.scratch_bytes},
+            {"scratch_bytes_unshared", graph.scratch_bytes_unshared},
+            {"constant_bytes", graph.constant_bytes}};
+}
+
+void print(const PlannedGraph& graph) {
+    constexpr double kMega = 1e6;
+    fmt::print("{}  {}: {} steps, scratch {:.1f} MB ({:.1f} unshared), weights {:.1f} MB\n",
+               graph.role, graph.file, graph.steps.size(),
+               static_cast<double>(graph.scratch_bytes) / kMega,
+               static_cast<double>(graph.scratch_bytes_unshared) / kMega,
+               static_cast<double>(graph.constant_bytes) / kMega);
+    for (size_t i = 0; i < graph.steps.size(); ++i) {
+        const PlanStep& step = graph.steps[i];
+        const std::string macs =
+            step.macs == 0 ? "" : fmt::format("{:.2f} GMAC", static_cast<double>(step.macs) / 1e9);
+        fmt::print("{:5}  {:12} {:12} {:38} {}\n", i, step.kind, macs, step.result, step.label);
+    }
+    fmt::print("\n");
+}
+
+}  // namespace
+
+int run(const PackPlanRequest& request, const GlobalOptions& global) {
+    const auto graphs =
+        plan_pack(find_data("packs", request.pack), {.provider = request.provider,
+                                                     .precision = request.precision,
+                                                     .batch = request.batch_size,
+                                                     .capability = request.capability});
+    if (global.json) {
+        auto list = nlohmann::json::array();
+        for (const PlannedGraph& graph : graphs) list.push_back(to_json(graph));
+        fmt::print("{}\n", list.dump(2));
+        return 0;
+    }
+    for (const PlannedGraph& graph : graphs) print(graph);
+    return 0;
+}
+
 }  // namespace newscaster::cli

@@ -49,6 +49,14 @@ struct PackVerifyRequest {
     std::string pack = "studio";
 };
 
+struct PackPlanRequest {
+    std::string pack = "studio";
+    std::string provider = "cuda";
+    std::string precision = "f16";
+    int64_t batch_size = 8;
+    std::string capability = "9.0";
+};
+
 struct AvatarInfoRequest {
     std::string avatar = "anna";
 };
@@ -111,8 +119,9 @@ struct SyncRequest {
 
 struct DoctorRequest {};
 
-using Request = std::variant<RenderRequest, PackInfoRequest, PackVerifyRequest, AvatarInfoRequest,
-                             AvatarCreateRequest, ForensicsRequest, SyncRequest, DoctorRequest>;
+using Request = std::variant<RenderRequest, PackInfoRequest, PackVerifyRequest, PackPlanRequest,
+                             AvatarInfoRequest, AvatarCreateRequest, ForensicsRequest, SyncRequest,
+                             DoctorRequest>;
 
 struct Invocation {
     GlobalOptions global;

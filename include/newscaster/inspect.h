@@ -40,6 +40,33 @@ struct PackInfo {
 [[nodiscard]] NEWSCASTER_EXPORT std::vector<std::string> verify_pack(
     const std::filesystem::path& folder);
 
+// What a provider would run for one graph of a pack.
+struct PlanStep {
+    std::string kind;    // "kernel", "tensor core" (both generated), "cudnn", "cublaslt"
+    std::string label;   // operators that became one, and the first node's name
+    std::string result;  // "f16[8,64,32,32] channels last"
+    int64_t macs = 0;    // multiply-adds; 0 where they do not matter
+};
+struct PlannedGraph {
+    std::string role;
+    std::string file;
+    std::vector<PlanStep> steps;
+    uint64_t scratch_bytes = 0;           // most that is needed at one time
+    uint64_t scratch_bytes_unshared = 0;  // if no two values shared memory
+    uint64_t constant_bytes = 0;          // weights on the device
+};
+
+struct PlanOptions {
+    std::string provider = "cuda";   // the one that plans
+    std::string precision = "f16";   // "f32" or "f16"; graphs that do not offer it take f32
+    int64_t batch = 8;               // frames a run
+    std::string capability = "9.0";  // of the GPU
+};
+
+// Needs no GPU. Throws Error(bad_pack), Error(bad_input) for options out of range.
+[[nodiscard]] NEWSCASTER_EXPORT std::vector<PlannedGraph> plan_pack(
+    const std::filesystem::path& folder, const PlanOptions& options);
+
 struct AvatarInfo {
     std::string name, title, license, pack_name, avatar_key;
     int width = 0;

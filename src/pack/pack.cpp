@@ -203,32 +203,44 @@ const Tensor& Pack::constant(const std::string& name) const {
     return found->second;
 }
 
+const GraphFile& Pack::file_of(const GraphSpec& graph, std::string_view role,
+                               const std::string& precision) const {
+    if (!offers(graph, precision)) {
+        throw Error(ErrorCode::device_unavailable,
+                    fmt::format("pack {}: graph {}: found precision {}, wanted one of: {}",
+                                manifest_.name, role, precision, fmt::join(offered(graph), ", ")));
+    }
+    const auto variant = graph.variants.find(precision);
+    return variant == graph.variants.end() ? graph.model : variant->second;
+}
+
+GraphSource Pack::graph_source(std::string_view role, device::Precision precision,
+                               int64_t batch) const {
+    const GraphSpec& graph = manifest_.graph(role);
+    const GraphFile& chosen = file_of(graph, role, std::string(device::name_of(precision)));
+    GraphSource source{folder_ / chosen.file, {}};
+    for (const auto& [name, spec] : graph.inputs) {
+        Shape shape = spec.shape;
+        if (batch != 1 && !shape.empty() && shape[0] == 1) shape[0] = batch;
+        source.input_shapes.emplace(name, std::move(shape));
+    }
+    return source;
+}
+
 std::unique_ptr<device::Graph> Pack::load_graph(device::Device& device, std::string_view role,
                                                 device::Precision precision, int concurrency,
                                                 int64_t batch) const {
     const GraphSpec& graph = manifest_.graph(role);
-    const std::string precision_name(device::name_of(precision));
-    if (!offers(graph, precision_name)) {
-        throw Error(
-            ErrorCode::device_unavailable,
-            fmt::format("pack {}: graph {}: found precision {}, wanted one of: {}", manifest_.name,
-                        role, precision_name, fmt::join(offered(graph), ", ")));
-    }
-    const auto variant = graph.variants.find(precision_name);
-    const GraphFile& chosen = variant == graph.variants.end() ? graph.model : variant->second;
-    const fs::path file = folder_ / chosen.file;
-    const auto faults = graph_faults(device, file, chosen, graph);
-    if (!faults.empty()) fail(file, fmt::format("{}", fmt::join(faults, "; ")));
+    const GraphFile& chosen = file_of(graph, role, std::string(device::name_of(precision)));
+    GraphSource source = graph_source(role, precision, batch);
+    const auto faults = graph_faults(device, source.file, chosen, graph);
+    if (!faults.empty()) fail(source.file, fmt::format("{}", fmt::join(faults, "; ")));
 
     device::GraphOptions options;
     options.precision = precision;
     options.concurrency = concurrency;
-    for (const auto& [name, spec] : graph.inputs) {
-        Shape shape = spec.shape;
-        if (batch != 1 && !shape.empty() && shape[0] == 1) shape[0] = batch;
-        options.input_shapes.emplace(name, std::move(shape));
-    }
-    return device.load(file, chosen.sha256, options);
+    options.input_shapes = std::move(source.input_shapes);
+    return device.load(source.file, chosen.sha256, options);
 }
 
 device::Precision Pack::pick_precision(const device::DeviceInfo& device,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,12 @@
 #include "pack/manifest.h"
 
 namespace newscaster::pack {
+
+// A graph's file, and the extents of its inputs for a batch.
+struct GraphSource {
+    std::filesystem::path file;
+    std::map<std::string, Shape> input_shapes;
+};
 
 class Pack {
   public:
@@ -25,6 +32,10 @@ class Pack {
     [[nodiscard]] const std::string& avatar_key() const { return avatar_key_; }
     // f32 constant by name; throws Error(bad_pack) when absent.
     [[nodiscard]] const Tensor& constant(const std::string& name) const;
+
+    // Where a role's graph is and what it takes; as load_graph, but nothing is read.
+    [[nodiscard]] GraphSource graph_source(std::string_view role, device::Precision precision,
+                                           int64_t batch) const;
 
     // Compiles one role at the wished precision: the variant where the pack has one, else the model
     // when the pack allows that precision; otherwise Error(device_unavailable) listing what it
@@ -47,6 +58,9 @@ class Pack {
 
   private:
     Pack() = default;
+
+    [[nodiscard]] const GraphFile& file_of(const GraphSpec& graph, std::string_view role,
+                                           const std::string& precision) const;
 
     std::filesystem::path folder_;
     Manifest manifest_;

@@ -105,7 +105,7 @@ Step short_softmax_step(const Plan& plan, int index, const std::string& name) {
     Emitter emitter(plan);
     emitter.note_node(index);
     Indices at = emitter.unravel("t", outer);
-    at[axis] = "e";
+    at[axis] = std::string("e");
     std::string body = emitter.take_body();
     const std::string loop = fmt::format("for (int e = 0; e < {}; ++e)", x[axis]);
     body += fmt::format("float held[{}];\nfloat top = __int_as_float(0xff800000);\n", x[axis]);
@@ -114,9 +114,11 @@ Step short_softmax_step(const Plan& plan, int index, const std::string& name) {
     const std::string read = emitter.value(node.input(0), at);
     emitter.append(fmt::format("held[e] = {};\ntop = fmaxf(top, held[e]);\n", read));
     emitter.close();
-    emitter.append("float total = 0.0f;\n#pragma unroll\n" + loop +
-                   " { held[e] = expf(held[e] - top); total += held[e]; }\n"
-                   "const float scale = 1.0f / total;\n#pragma unroll\n");
+    emitter.append(
+        fmt::format("float total = 0.0f;\n#pragma unroll\n{} {{ held[e] = expf(held[e] - top); "
+                    "total += held[e]; "
+                    "}}\nconst float scale = 1.0f / total;\n#pragma unroll\n",
+                    loop));
     emitter.open(loop);
     const DType dtype = plan.storage[target].dtype;
     emitter.append(fmt::format("out[{}] = {};\n", emitter.offset(target, at),

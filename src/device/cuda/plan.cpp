@@ -50,8 +50,8 @@ std::string describe(const Plan& plan) {
                            : std::holds_alternative<ConvStep>(step.work) ? "cudnn"
                                                                          : "cublaslt";
         text += fmt::format("{:4} {:8} {} <-", i, kind, form(plan, step.writes));
-        for (const int read : step.reads) text += " " + form(plan, read);
-        text += "  | " + step.label + "\n";
+        for (const int read : step.reads) text += fmt::format(" {}", form(plan, read));
+        text += fmt::format("  | {}\n", step.label);
     }
     text += fmt::format("{} steps, arena {} bytes ({} without sharing)\n", plan.steps.size(),
                         plan.arena_bytes, plan.arena_bytes_unshared);

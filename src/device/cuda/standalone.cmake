@@ -27,5 +27,7 @@ target_include_directories(newscaster_options INTERFACE
 
 set(NEWSCASTER_BUILD_TESTS OFF)  # the rooms' own tests belong to the full build
 add_subdirectory("${NEWSCASTER_CUDA_ROOT}/src/core" core)
-newscaster_room(device SOURCES ../device.cpp ../graph_cache.cpp DEPENDS core)
+include("${CMAKE_CURRENT_LIST_DIR}/compiler.cmake")
+newscaster_room(device SOURCES ../device.cpp ../graph_cache.cpp ${NEWSCASTER_CUDA_COMPILER} DEPENDS core)
+target_include_directories(newscaster_device PRIVATE "${NEWSCASTER_KERNEL_TEXTS}")
 set(NEWSCASTER_BUILD_TESTS ON)
