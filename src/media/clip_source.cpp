@@ -19,8 +19,8 @@ namespace newscaster::media {
 
 namespace {
 
-constexpr int kHdHeight = 720;     // untagged video from here on is BT.709, below BT.601
-constexpr double kSlack_s = 1e-3;  // containers round timestamps, often to milliseconds
+constexpr int kHdHeight = 720;    // untagged video from here on is BT.709, below BT.601
+constexpr double kSlackS = 1e-3;  // containers round timestamps, often to milliseconds
 
 // The EXIF orientation that says the same as the stream's display matrix.
 int orientation_of(const AVStream& stream, const std::string& name) {
@@ -79,8 +79,8 @@ class LibavClip final : public ClipSource {
 
     std::optional<RgbImage> read() override {
         const double now_s = static_cast<double>(index_) / fps_;
-        while (ahead_ && ahead_s_ <= now_s + kSlack_s) advance();
-        if (!ahead_ && now_s >= shown_s_ + interval_s_ - kSlack_s) return std::nullopt;
+        while (ahead_ && ahead_s_ <= now_s + kSlackS) advance();
+        if (!ahead_ && now_s >= shown_s_ + interval_s_ - kSlackS) return std::nullopt;
         ++index_;
         if (shown_) picture_ = to_picture(*std::exchange(shown_, nullptr));
         return picture_;
