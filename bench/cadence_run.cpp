@@ -137,7 +137,7 @@ CadenceRun run_cadence(const Engine& engine, const AvatarPtr& avatar,
     CadenceRun run;
     SessionCallbacks callbacks;
     callbacks.on_frame = [&](const VideoFramePtr& frame) {
-        run.faces.push_back(cut_luma(*frame, loaded.plan(0).roi()));
+        run.faces.push_back(cut_luma(*frame, loaded.plan(0)->roi()));
         return true;
     };
     callbacks.on_motion = [&](int64_t /*frame*/, std::span<const float> motion) {

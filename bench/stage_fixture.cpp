@@ -82,13 +82,13 @@ const std::vector<VideoFramePtr>& StageFixture::video() {
     decode::DecodeStage decoder(manifest.graph(pack::role::kDecoder), *engine->device,
                                 *engine->decoder, avatar->sources(), warp.outputs());
     pipeline::FramePool pool(avatar->width(), avatar->height(), engine->info.fps);
-    const auto& plan = avatar->plan(0);
+    const auto plan = avatar->plan(0);
     const auto frames = static_cast<size_t>(engine->info.fps.to_double());
     for (size_t i = 0; i < frames; ++i) {
         warp.run(driving()[i], *stream);
         const auto crop = decoder.run(driving()[i], *stream);
-        auto slot = pool.acquire(0, plan.background());
-        plan.paste(crop, slot.y(), slot.stride(), slot.uv(), slot.stride());
+        auto slot = pool.acquire(0, plan->background());
+        plan->paste(crop, slot.y(), slot.stride(), slot.uv(), slot.stride());
         video_.push_back(pool.publish(std::move(slot), static_cast<int64_t>(i)));
     }
     for (size_t i = frames; i > 0; --i) video_.push_back(video_[i - 1]);

@@ -154,10 +154,10 @@ void composite(State& state, StageFixture& fixture) {
     Worker worker(renderer);
     worker.run(Part::warp, fixture.driving().front());
     const auto crop = worker.decoder.run(fixture.driving().front(), *worker.stream);
-    const auto& plan = renderer.avatar->plan(0);
-    Nv12Image target = plan.background();
+    const auto plan = renderer.avatar->plan(0);
+    Nv12Image target = plan->background();
     measure(state, 1, [&] {
-        plan.paste(crop, target.y.data(), target.width, target.uv.data(), target.width);
+        plan->paste(crop, target.y.data(), target.width, target.uv.data(), target.width);
         benchmark::ClobberMemory();
     });
 }

@@ -20,7 +20,7 @@ class VideoSourceTest : public ::testing::Test {
     // Ten frames of a solid colour.
     std::string video(const std::string& name, const std::string& colour,
                       const std::string& options) {
-        const std::string file = scratch_.file(name);
+        std::string file = scratch_.file(name);
         ffmpeg("-f lavfi -i color=c=" + colour + ":s=66x34:r=25:d=0.4 " + options + " " + file);
         return file;
     }

@@ -32,7 +32,7 @@ class Forensics : public ::testing::Test {
   protected:
     fs::path render(const std::string& name, std::vector<std::string> options,
                     int64_t samples = kSamples) {
-        const fs::path file = folder_ / name;
+        fs::path file = folder_ / name;
         options.insert(options.begin(),
                        {"render", cut(samples).string(), "-o", file.string(), "--crf", "10"});
         const auto result = newscaster(options);
