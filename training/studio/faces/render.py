@@ -23,7 +23,8 @@ CROP_PX = 512
 ORIGIN = (0.0, 6.75, 0.45)  # of the crop's frame, in mesh units
 HALF_EXTENT = 2.1  # mesh units from the crop's centre to its edge at scale 1
 CANVAS_PX = (1920, 1080)
-CANVAS_UNIT_PX, CANVAS_CENTRE = 250.0, (960.0, 470.0)  # where crop units fall on the canvas
+# Where crop units fall on the canvas, and where the middle of a torso does (y 0.24 at rest).
+CANVAS_UNIT_PX, CANVAS_CENTRE, CANVAS_TORSO = 250.0, (960.0, 410.0), (960.0, 470.0)
 _GAZE_YAW, _GAZE_UP, _GAZE_DOWN = (math.radians(d) for d in (32, 25, 28))
 _SHADOW_PX, _SHADOW_EXTENT, _SHADOW_BIAS = 768, 1.35, 0.018
 _SHADOW_TAPS = ((-0.9, -0.4), (0.3, -0.9), (0.8, 0.5), (-0.3, 0.9), (0, 0), (-0.6, 0.3),
@@ -195,13 +196,15 @@ class Renderer:
         y = (torch.arange(view.height * samples, device=device) + 0.5) / samples
         y, x = torch.meshgrid((y - view.centre[1]) / view.unit, (x - view.centre[0]) / view.unit,
                               indexing="ij")  # fmt: skip
+        middle = CANVAS_CENTRE
         if view.width == CROP_PX:
+            middle = CANVAS_TORSO
             x = (x[None] - body[:, 1, None, None]) / body[:, 0, None, None]
             y = (y[None] - body[:, 2, None, None]) / body[:, 0, None, None]
         else:
             x, y = x.expand(len(ids), -1, -1), y.expand(len(ids), -1, -1)
-        canvas_x = (x * CANVAS_UNIT_PX + CANVAS_CENTRE[0]) / (CANVAS_PX[0] / 2) - 1
-        canvas_y = (y * CANVAS_UNIT_PX + CANVAS_CENTRE[1]) / (CANVAS_PX[1] / 2) - 1
+        canvas_x = (x * CANVAS_UNIT_PX + middle[0]) / (CANVAS_PX[0] / 2) - 1
+        canvas_y = (y * CANVAS_UNIT_PX + middle[1]) / (CANVAS_PX[1] / 2) - 1
         return F.grid_sample(
             self.people.backdrops[ids].float(), torch.stack([canvas_x, canvas_y], -1),
             align_corners=False, padding_mode="border",
