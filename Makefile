@@ -9,6 +9,8 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 BENCH_SECONDS ?= 10,60,600
 LINT_BASE ?=
+PACK_SPEECH_MINUTES ?= 60
+PACK_PICTURE_MINUTES ?= 150
 
 LAUNCHER := $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache,)
 QUIETLY := scripts/quietly.sh
@@ -27,7 +29,7 @@ NO_ASLR := $(shell setarch $$(uname -m) -R true 2>/dev/null && echo "setarch $$(
 .PHONY: help
 help: ## Show this list
 	@echo "make TARGET, where TARGET is one of:"
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
 
 .PHONY: demo
 demo: ## Set up, build and render examples/speech.wav to out/demo.mp4
@@ -94,6 +96,30 @@ bench: ## Run all benchmarks; results go to docs/benchmarks (BENCH_SECONDS=10 is
 	@$(QUIETLY) "Building bench (log: build/bench/build.log)" build/bench/build.log \
 		cmake --build build/bench --parallel $(JOBS)
 	@scripts/bench.sh build/bench $(BENCH_SECONDS)
+
+# The recipe of the default pack (docs/training.md). PYTHON= names an interpreter with PyTorch and onnx.
+TRAINING_ENV := build/training/env
+PYTHON ?= /usr/bin/python3
+
+.PHONY: training-env
+training-env:
+	@scripts/setup.sh training
+	@if [[ ! -f $(TRAINING_ENV)/ready ]]; then \
+		$(QUIETLY) "Preparing $(TRAINING_ENV)" build/training/env.log bash -c \
+			'$(PYTHON) -m venv --clear --system-site-packages $(TRAINING_ENV) && \
+			$(TRAINING_ENV)/bin/python -m pip install -q --disable-pip-version-check --no-input \
+				--no-deps -r training/studio/requirements.txt && \
+			touch $(TRAINING_ENV)/ready'; fi
+
+.PHONY: pack-smoke
+pack-smoke: build training-env ## Run every step of the pack's recipe at toy size (minutes, CPU)
+	@$(QUIETLY) "Making a toy pack (log: build/training/smoke.log)" build/training/smoke.log \
+		scripts/pack_smoke.sh $(TRAINING_ENV)/bin/python $(NEWSCASTER) build/training/smoke
+
+.PHONY: pack
+pack: training-env ## Train the default pack from nothing into build/training (hours, wants a GPU)
+	@scripts/pack.sh $(TRAINING_ENV)/bin/python build/training/pack $(PACK_SPEECH_MINUTES) \
+		$(PACK_PICTURE_MINUTES)
 
 .PHONY: install
 install: build ## Install to PREFIX (default /usr/local); DESTDIR is respected

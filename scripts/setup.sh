@@ -2,7 +2,7 @@
 # Installs what is missing: Debian packages and the OpenVINO wheel in .venv. Needs no network when
 # all is present.
 #
-#   scripts/setup.sh [demo|test|bench|fuzz]
+#   scripts/setup.sh [demo|test|bench|fuzz|training]
 #
 # Exit codes: 0 all present, 1 an installation failed, 2 packages missing and no right to install.
 set -euo pipefail
@@ -25,6 +25,7 @@ package_lists() {
     test) echo packaging/apt-packages-test.txt ;;
     bench) echo packaging/apt-packages-test.txt packaging/apt-packages-bench.txt ;;
     fuzz) echo packaging/apt-packages-fuzz.txt ;;
+    training) echo packaging/apt-packages-training.txt ;;
     esac
 }
 
@@ -90,9 +91,9 @@ install_wheels() {
 main() {
     local profile="${1:-demo}"
     case "$profile" in
-    demo | test | bench | fuzz) ;;
+    demo | test | bench | fuzz | training) ;;
     *)
-        echo "usage: scripts/setup.sh [demo|test|bench|fuzz]" >&2
+        echo "usage: scripts/setup.sh [demo|test|bench|fuzz|training]" >&2
         exit 2
         ;;
     esac
