@@ -22,6 +22,8 @@ constexpr std::string_view kIntro =
     "- **neural**: share of frames drawn by warp and decoder.\n"
     "- **core-ms**: time of all threads per frame, the figure to trust when others use the "
     "machine.\n"
+    "- **renderer**: time in warp, decoder and blending per frame, all workers together; on a GPU\n"
+    "  device time.\n"
     "- **others**: cores that other processes used meanwhile; anything above 0.1 spoils **fps**.\n"
     "- **canvas**, **mouth**, **eyes**: PSNR of luma in dB, mean / worst frame (its index). Mouth\n"
     "  and eyes are the boxes of the keypoint groups with 5 % of the crop around them.\n"
@@ -58,6 +60,14 @@ std::string table_cell(const json& value) {
                        value.at("worst").get<double>(), value.at("worst_frame").get<int64_t>());
 }
 
+double renderer_ms(const json& row) {
+    double sum = 0.0;
+    for (const auto* stage : {"warp", "decode", "blend"}) {
+        sum += row.at("stage_ms_per_frame").value(stage, 0.0);
+    }
+    return sum;
+}
+
 std::string table_row(const json& row, double dense_core_ms) {
     const double core_ms = row.at("core_ms_per_frame").get<double>();
     const auto mean = [&](const char* metric) {
@@ -66,11 +76,12 @@ std::string table_row(const json& row, double dense_core_ms) {
                                       : std::string("1");
     };
     return fmt::format(
-        "| {} | {} | {:.1f} % | {:.1f} | {:.1f} | {:.2f}x | {:.1f} | {} | {} | {} | {} / {} | "
+        "| {} | {} | {:.1f} % | {:.1f} | {:.1f} | {:.2f} | {:.2f}x | {:.1f} | {} | {} | {} | {} / "
+        "{} | "
         "{} / {} | {} / {} |\n",
         row.at("stride").get<int>(), row.at("mode").get<std::string>(),
         100.0 * row.at("neural_share").get<double>(), row.at("fps").get<double>(), core_ms,
-        dense_core_ms / core_ms, row.at("foreign_cores").get<double>(),
+        renderer_ms(row), dense_core_ms / core_ms, row.at("foreign_cores").get<double>(),
         table_cell(row.at("canvas_psnr")), table_cell(row.at("mouth_psnr")),
         table_cell(row.at("eyes_psnr")), mean("canvas_ssim"), mean("mouth_ssim"),
         row.at("closures_lost").get<int>(), row.at("closures").get<int>(),
@@ -110,27 +121,31 @@ std::string cadence_page(const json& results) {
     const json& engine = results.at("engine");
     std::string page(kIntro);
     page += fmt::format(
-        "## Machine\n\n{}, {} cores, {}, {}; {} pack in {}, {} threads, {} frames in flight; "
+        "## Machine\n\n{}, {} cores, {}; {}, {}; {} pack in {}, {} threads, {} frames in flight; "
         "{}\n\n",
         machine.at("cpu").get<std::string>(), machine.at("cores").get<int>(),
-        machine.at("vector_extensions").get<std::string>(), engine.at("runtime").get<std::string>(),
-        engine.at("pack").get<std::string>(), engine.at("precision").get<std::string>(),
-        engine.at("threads").get<int>(), engine.at("frames_in_flight").get<int>(),
-        machine.at("date").get<std::string>());
-    page +=
-        "## Targets\n\nOf the default mode, `warp`; the worst of the presenters.\n\n"
-        "| target | wanted | found | |\n|---|---|---|---|\n";
-    for (const auto& row : results.at("targets")) {
+        machine.at("vector_extensions").get<std::string>(), engine.at("device").get<std::string>(),
+        engine.at("runtime").get<std::string>(), engine.at("pack").get<std::string>(),
+        engine.at("precision").get<std::string>(), engine.at("threads").get<int>(),
+        engine.at("frames_in_flight").get<int>(), machine.at("date").get<std::string>());
+    const json targets = results.value("targets", json::array());
+    if (!targets.empty()) {
+        page +=
+            "## Targets\n\nOf the default mode, `warp`; the worst of the presenters.\n\n"
+            "| target | wanted | found | |\n|---|---|---|---|\n";
+    }
+    for (const auto& row : targets) {
         page += fmt::format("| {} | {} | {} | {} |\n", row.at("name").get<std::string>(),
                             row.at("wanted").get<std::string>(), row.at("found").get<std::string>(),
                             row.at("met").get<bool>() ? "pass" : "**missed**");
     }
     for (const auto& [name, rows] : results.at("avatars").items()) {
         page += fmt::format(
-            "\n## {}\n\n| stride | mode | neural | fps | core-ms | gain | others | canvas | mouth "
+            "\n## {}\n\n| stride | mode | neural | fps | core-ms | renderer ms | gain | others | "
+            "canvas | mouth "
             "| "
             "eyes | SSIM canvas / mouth | closures lost | blinks lost "
-            "|\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+            "|\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
             name);
         const double dense = rows.front().at("core_ms_per_frame").get<double>();
         for (const auto& row : rows) page += table_row(row, dense);

@@ -155,6 +155,7 @@ CadenceRun run_cadence(const Engine& engine, const AvatarPtr& avatar,
     session->push_audio(samples);
     session->close();
     session->wait();
+    run.stats = session->stats();
     for (size_t i = run.plan.size(); i < run.faces.size(); ++i) {
         CadenceFrame dense;
         dense.index = static_cast<int64_t>(i);
@@ -205,12 +206,17 @@ json compare_cadence(const CadenceRun& dense, const CadenceRun& run, const pack:
     const auto [closures, lost_closures] = count_turns(run.plan, &CadenceFrame::lip_opening);
     const auto [blinks, lost_blinks] = count_turns(run.plan, &CadenceFrame::eye_opening);
     const auto frames = static_cast<double>(run.plan.size());
+    json stages = json::object();
+    for (const auto& stage : run.stats.stages) {
+        stages[stage.name] = 1000.0 * stage.busy_s / frames;
+    }
     return {{"frames", run.plan.size()},
             {"neural_frames", keyframes},
             {"neural_share", static_cast<double>(keyframes) / frames},
             {"fps", frames / run.wall_s},
             {"core_ms_per_frame", 1000.0 * run.core_s / frames},
             {"foreign_cores", run.foreign_cores},
+            {"stage_ms_per_frame", stages},
             {"canvas_psnr", canvas.to_json()},
             {"canvas_ssim", canvas_ssim.to_json()},
             {"mouth_psnr", mouth.to_json()},

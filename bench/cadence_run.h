@@ -28,15 +28,15 @@ struct CadenceRun {
     std::vector<Luma> faces;
     std::vector<std::vector<float>> keypoints;  // driving [K*3]
     std::vector<CadenceFrame> plan;
+    SessionStats stats;
     double wall_s = 0.0;
     double core_s = 0.0;         // of all threads of this process
     double foreign_cores = 0.0;  // what other processes used meanwhile
 };
 
 // Draws `samples` without encoding. avatar: one source frame.
-[[nodiscard]] CadenceRun run_cadence(const Engine& engine, const AvatarPtr& avatar,
-                                     const std::vector<float>& samples,
-                                     const CadenceOptions& cadence);
+CadenceRun run_cadence(const Engine& engine, const AvatarPtr& avatar,
+                       const std::vector<float>& samples, const CadenceOptions& cadence);
 
 // Frames in between against the same frames of the dense run: PSNR (mean, worst and where) of
 // canvas, mouth and eyes, SSIM of canvas and mouth, and the turns of lips and lids that are not

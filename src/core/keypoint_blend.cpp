@@ -11,7 +11,6 @@ namespace {
 // Shares that stray from their priors by 1 cost as much as a keypoint distance of 0.0003 crop half
 // widths, a tenth of a pixel: enough to settle what the keypoints leave open.
 constexpr double kPriorStrength = 1e-7;
-constexpr int64_t kShareGrid = 16;
 constexpr double kShareSigma = 0.12;  // crop half widths: about a third of a mouth
 constexpr double kFarWeight = 1e-6;   // far from every keypoint all of them count alike
 
@@ -183,8 +182,8 @@ std::vector<float> upsample_grid(std::span<const float> grid, int64_t grid_size,
 
 ShareMaps::ShareMaps(const BlendFit& fit, std::span<const float> target)
     : overall_(fit.shares(std::vector<double>(fit.keypoints(), 1.0))),
-      grids_(fit.keys(), std::vector<float>(kShareGrid * kShareGrid)) {
-    auto bells = keypoint_bells(target, kShareGrid, kShareSigma);
+      grids_(fit.keys(), std::vector<float>(kGrid * kGrid)) {
+    auto bells = keypoint_bells(target, kGrid, kShareSigma);
     const size_t count = fit.keypoints();
     for (size_t cell = 0; cell < grids_.front().size(); ++cell) {
         const std::span<double> weights(bells.data() + cell * count, count);
@@ -195,7 +194,7 @@ ShareMaps::ShareMaps(const BlendFit& fit, std::span<const float> target)
 }
 
 std::vector<float> ShareMaps::map(size_t key, int64_t height, int64_t width) const {
-    return upsample_grid(grids_[key], kShareGrid, height, width);
+    return upsample_grid(grids_[key], kGrid, height, width);
 }
 
 }  // namespace newscaster

@@ -52,11 +52,16 @@ class BlendFit {
 // for values without a place.
 class ShareMaps {
   public:
+    static constexpr int64_t kGrid = 16;
+
     // target: keypoints [K*3] of the frame that `fit` was made for.
     ShareMaps(const BlendFit& fit, std::span<const float> target);
 
     [[nodiscard]] size_t keys() const { return overall_.size(); }
     [[nodiscard]] double overall(size_t key) const { return overall_[key]; }
+
+    // The shares of one key at the grid's cells, [kGrid, kGrid]; upsample_grid() interpolates them.
+    [[nodiscard]] std::span<const float> grid(size_t key) const { return grids_[key]; }
 
     // The shares of one key, interpolated to [height, width] cells of the crop.
     [[nodiscard]] std::vector<float> map(size_t key, int64_t height, int64_t width) const;

@@ -9,7 +9,6 @@ namespace newscaster::decode {
 
 namespace {
 
-constexpr int64_t kMotionGrid = 64;
 constexpr double kMotionSigma = 0.12;  // crop half widths
 constexpr double kRestWeight = 0.5;    // of the standstill, against the bells' peaks of 1
 constexpr int64_t kPadding = 2;        // pixels around a plane that the interpolation reads
@@ -31,12 +30,11 @@ Float4 catmull_rom(float f) {
                   0.5F * f + 2.0F * f2 - 1.5F * f3, -0.5F * f2 + 0.5F * f3};
 }
 
-// Where the key shows what the frame shows at each cell: offsets in pixels, x then y.
-std::array<std::vector<float>, 2> offsets(std::span<const float> keypoints, const CropKey& key,
-                                          const std::vector<double>& bells, int64_t size) {
-    constexpr size_t kCells = kMotionGrid * kMotionGrid;
+OffsetGrids offsets(std::span<const float> keypoints, std::span<const float> key,
+                    const std::vector<double>& bells, int64_t size) {
+    constexpr size_t kCells = OffsetGrids::kGrid * OffsetGrids::kGrid;
     const size_t count = keypoints.size() / 3;
-    std::array<std::vector<float>, 2> grids{std::vector<float>(kCells), std::vector<float>(kCells)};
+    OffsetGrids grids{std::vector<float>(kCells), std::vector<float>(kCells)};
     for (size_t cell = 0; cell < kCells; ++cell) {
         const double* bell = bells.data() + cell * count;
         double total = kRestWeight;
@@ -44,15 +42,14 @@ std::array<std::vector<float>, 2> offsets(std::span<const float> keypoints, cons
         double y = 0.0;
         for (size_t k = 0; k < count; ++k) {
             total += bell[k];
-            x += bell[k] * (static_cast<double>(key.keypoints[3 * k]) - keypoints[3 * k]);
-            y += bell[k] * (static_cast<double>(key.keypoints[3 * k + 1]) - keypoints[3 * k + 1]);
+            x += bell[k] * (static_cast<double>(key[3 * k]) - keypoints[3 * k]);
+            y += bell[k] * (static_cast<double>(key[3 * k + 1]) - keypoints[3 * k + 1]);
         }
         const double pixels = 0.5 * static_cast<double>(size) / total;
-        grids[0][cell] = static_cast<float>(pixels * x);
-        grids[1][cell] = static_cast<float>(pixels * y);
+        grids.x[cell] = static_cast<float>(pixels * x);
+        grids.y[cell] = static_cast<float>(pixels * y);
     }
-    return {upsample_grid(grids[0], kMotionGrid, size, size),
-            upsample_grid(grids[1], kMotionGrid, size, size)};
+    return grids;
 }
 
 // A copy of the planes whose borders continue the outermost pixels.
@@ -99,6 +96,16 @@ class PaddedCrop {
 
 }  // namespace
 
+std::vector<OffsetGrids> crop_offsets(std::span<const float> keypoints,
+                                      const std::vector<std::span<const float>>& keys,
+                                      int64_t size) {
+    const auto bells = keypoint_bells(keypoints, OffsetGrids::kGrid, kMotionSigma);
+    std::vector<OffsetGrids> result;
+    result.reserve(keys.size());
+    for (const auto& key : keys) result.push_back(offsets(keypoints, key, bells, size));
+    return result;
+}
+
 std::vector<float> blend_crops(std::span<const float> keypoints, const std::vector<CropKey>& keys,
                                const ShareMaps& shares, int64_t size) {
     struct Layer {
@@ -106,11 +113,18 @@ std::vector<float> blend_crops(std::span<const float> keypoints, const std::vect
         std::array<std::vector<float>, 2> offset;
         std::vector<float> share;
     };
-    const auto bells = keypoint_bells(keypoints, kMotionGrid, kMotionSigma);
+    std::vector<std::span<const float>> moved;
+    moved.reserve(keys.size());
+    for (const auto& key : keys) moved.push_back(key.keypoints);
+    const auto grids = crop_offsets(keypoints, moved, size);
+    const auto upsampled = [size](const std::vector<float>& grid) {
+        return upsample_grid(grid, OffsetGrids::kGrid, size, size);
+    };
     std::vector<Layer> layers;
     layers.reserve(keys.size());
     for (size_t i = 0; i < keys.size(); ++i) {
-        layers.push_back({PaddedCrop(keys[i].crop, size), offsets(keypoints, keys[i], bells, size),
+        layers.push_back({PaddedCrop(keys[i].crop, size),
+                          {upsampled(grids[i].x), upsampled(grids[i].y)},
                           shares.map(i, size, size)});
     }
     const auto plane = static_cast<size_t>(size * size);

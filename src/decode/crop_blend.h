@@ -15,6 +15,18 @@ struct CropKey {
     std::span<const float> crop;       // planar RGB [3, size, size]
 };
 
+// Where a key shows what the frame shows, at the cells of a square grid over the crop.
+struct OffsetGrids {
+    static constexpr int64_t kGrid = 64;
+    std::vector<float> x;  // [kGrid, kGrid], pixels
+    std::vector<float> y;
+};
+
+// Of every key's keypoints against the frame's, both [K*3]; size: of the crop in pixels.
+[[nodiscard]] std::vector<OffsetGrids> crop_offsets(std::span<const float> keypoints,
+                                                    const std::vector<std::span<const float>>& keys,
+                                                    int64_t size);
+
 // Planar RGB [3, size, size] in 0..1 of a frame with these driving keypoints. Motion between the
 // keypoints is a bell-weighted mean of theirs that fades to rest far from all of them; pixels are
 // taken by Catmull-Rom interpolation. shares: of the same keys. Same bytes on every CPU.

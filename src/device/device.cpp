@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "device/key_blender.h"
 #include "newscaster/error.h"
 
 namespace newscaster::device {
@@ -75,6 +76,10 @@ double Device::elapsed_ms(Event& /*from*/, Event& /*to*/) {
 }
 
 std::unique_ptr<RoiPaster> Device::make_roi_paster(const RoiTables& /*tables*/) {
+    return nullptr;
+}
+
+std::unique_ptr<KeyBlender> Device::make_key_blender() {
     return nullptr;
 }
 

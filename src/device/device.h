@@ -142,6 +142,8 @@ class RoiPaster {
                        Stream& stream) const = 0;
 };
 
+class KeyBlender;  // device/key_blender.h
+
 class Device {
   public:
     virtual ~Device() = default;
@@ -166,6 +168,9 @@ class Device {
 
     // Paste-back on the device; nullptr where the provider has none (the compositor does it then).
     [[nodiscard]] virtual std::unique_ptr<RoiPaster> make_roi_paster(const RoiTables& tables);
+
+    // Frames in between out of keyframes; nullptr where the provider has none.
+    [[nodiscard]] virtual std::unique_ptr<KeyBlender> make_key_blender();
 
     [[nodiscard]] virtual GraphSignature inspect(const std::filesystem::path& onnx_file) = 0;
     // `content_hash` (sha256 of the file, from the manifest) keys the compiled-graph cache.

@@ -10,7 +10,11 @@ namespace newscaster::pipeline {
 
 BatchInputs::BatchInputs(device::Device& device, const device::SourceTensors& sources,
                          int64_t batch)
-    : device_(device), sources_(sources), batch_(batch), held_(static_cast<size_t>(batch), -1) {}
+    : device_(device),
+      sources_(sources),
+      batch_(batch),
+      copied_(device.make_event()),
+      held_(static_cast<size_t>(batch), -1) {}
 
 device::BufferPtr BatchInputs::buffer_for(const device::TensorInfo& input) {
     if (input.shape.empty() || input.shape[0] != batch_ || input.dtype != DType::f32) {
@@ -28,7 +32,10 @@ void BatchInputs::attach(const pack::GraphSpec& spec, const device::Graph& graph
     const auto driving = spec.bindings.find("driving_keypoints");
     for (const auto& input : graph.inputs()) {
         if (driving != spec.bindings.end() && input.name == driving->second) {
-            if (driving_ == nullptr) driving_ = buffer_for(input);
+            if (driving_ == nullptr) {
+                driving_ = buffer_for(input);
+                keypoints_ = device_.allocate(input, device::Location::pinned);
+            }
             session.bind(input.name, driving_);
         } else if (const auto found = upstream.find(input.name); found != upstream.end()) {
             session.bind(input.name, found->second);
@@ -45,21 +52,21 @@ void BatchInputs::attach(const pack::GraphSpec& spec, const device::Graph& graph
     }
 }
 
-device::BufferPtr BatchInputs::make_keypoints() const {
-    if (driving_ == nullptr) {
-        throw Error(ErrorCode::bad_pack, "found no input for the driving keypoints, wanted one");
-    }
-    return device_.allocate(driving_->info(), device::Location::pinned);
+void BatchInputs::require_keypoints() const {
+    if (driving_ != nullptr) return;
+    throw Error(ErrorCode::bad_pack, "found no input for the driving keypoints, wanted one");
 }
 
-void BatchInputs::feed(std::span<const DrivingFrame> frames, device::Buffer& keypoints,
-                       device::Stream& stream) {
-    const std::span<float> target = keypoints.host_f32();
+void BatchInputs::feed(std::span<const DrivingFrame> frames, device::Stream& stream) {
+    copied_->synchronize();
+    const auto target = keypoints_ ? keypoints_->host_f32() : std::span<float>{};
     const size_t count = target.size() / static_cast<size_t>(batch_);
     for (size_t i = 0; i < frames.size(); ++i) {
         const DrivingFrame& frame = frames[i];
-        device::require_keypoints(frame, count);
-        std::ranges::copy(frame.keypoints, target.subspan(i * count).begin());
+        if (keypoints_) {
+            device::require_keypoints(frame, count);
+            std::ranges::copy(frame.keypoints, target.subspan(i * count).begin());
+        }
         if (frame.source_frame == held_.at(i)) continue;
         const auto& tensors = device::tensors_of(sources_, frame.source_frame);
         for (const auto& [name, buffer] : inputs_) {
@@ -69,7 +76,9 @@ void BatchInputs::feed(std::span<const DrivingFrame> frames, device::Buffer& key
         }
         held_[i] = frame.source_frame;
     }
-    device_.copy_range(keypoints, 0, *driving_, 0, frames.size() * count * sizeof(float), stream);
+    if (!keypoints_) return;
+    device_.copy_range(*keypoints_, 0, *driving_, 0, frames.size() * count * sizeof(float), stream);
+    device_.record(*copied_, stream);
 }
 
 }  // namespace newscaster::pipeline

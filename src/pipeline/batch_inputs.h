@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,14 +28,13 @@ class BatchInputs {
     void attach(const pack::GraphSpec& spec, const device::Graph& graph, device::Session& session,
                 const std::map<std::string, device::BufferPtr>& upstream);
 
-    // A page-locked buffer for the keypoints of a batch, see feed().
-    [[nodiscard]] device::BufferPtr make_keypoints() const;
+    // Throws Error(bad_pack) when no graph takes the driving keypoints.
+    void require_keypoints() const;
 
-    // Enqueues the copies of 1 .. batch frames; entries beyond them keep what they hold.
-    // `keypoints`, from make_keypoints(), is written here and read until `stream` has passed.
-    // Throws Error(runtime) when the frames' keypoints or source frames do not fit.
-    void feed(std::span<const DrivingFrame> frames, device::Buffer& keypoints,
-              device::Stream& stream);
+    // Enqueues the copies of 1 .. batch frames; entries beyond them keep what they hold. Waits for
+    // the copies of the call before. Throws Error(runtime) when the frames' keypoints or source
+    // frames do not fit.
+    void feed(std::span<const DrivingFrame> frames, device::Stream& stream);
 
   private:
     device::BufferPtr buffer_for(const device::TensorInfo& input);
@@ -42,7 +42,9 @@ class BatchInputs {
     device::Device& device_;
     const device::SourceTensors& sources_;
     const int64_t batch_;
-    device::BufferPtr driving_;
+    device::BufferPtr driving_;                        // where a graph takes keypoints
+    device::BufferPtr keypoints_;                      // the same, page-locked
+    std::unique_ptr<device::Event> copied_;            // keypoints_ may be written again
     std::map<std::string, device::BufferPtr> inputs_;  // by source tensor
     std::vector<int64_t> held_;                        // source frame of each entry, -1 = none
 };

@@ -54,7 +54,7 @@ class LiveSession::Analysis {
                     {.smooth = options.smooth_pose,
                      .max_acceleration = options.max_angular_acceleration,
                      .fps = session.engine_->info.fps.to_double()}) {
-        if (session.cadence_) {
+        if (session.has_cadence_) {
             cadence_.emplace(options.cadence, session.engine_->manifest(),
                              session.avatar_->composer(), session.callbacks_.on_cadence);
         }
@@ -166,9 +166,8 @@ class LiveSession::Analysis {
     }
 
     bool dispatch(std::vector<RenderTask> tasks) {
-        return std::ranges::all_of(tasks, [&](RenderTask& task) {
-            return session_.cadence_->board().push(std::move(task), session_.stop_.get_token());
-        });
+        return std::ranges::all_of(
+            tasks, [&](RenderTask& task) { return session_.push_task(std::move(task)); });
     }
 
     LiveSession& session_;
@@ -203,24 +202,9 @@ LiveSession::LiveSession(std::shared_ptr<const Engine::Impl> engine,
         throw Error(ErrorCode::bad_input, "a session needs an on_frame callback");
     }
     motion::check_acceleration(options.max_angular_acceleration);
-    if (options.cadence.stride != 1 || callbacks_.on_cadence) {
-        check_cadence(options.cadence);
-        cadence_ = std::make_unique<CadenceRenderer>(
-            *engine_, *avatar_, options.cadence.mode,
-            static_cast<size_t>(engine_->manifest().motion.window_frames),
-            CadenceRenderer::Meters{warp_meter_, decode_meter_, blend_meter_});
-    }
-    if (engine_->info.batched) {
-        if (cadence_) {
-            throw Error(ErrorCode::bad_input,
-                        fmt::format("a stride other than 1 and cadence plans need a batch size of "
-                                    "1 on {}, found {}",
-                                    engine_->info.provider, engine_->info.frames_in_flight));
-        }
-        batches_ = std::make_unique<BatchRenderer>(
-            *engine_, *avatar_, pool_,
-            BatchRenderer::Meters{warp_meter_, decode_meter_, composite_meter_});
-    }
+    has_cadence_ = options.cadence.stride != 1 || callbacks_.on_cadence;
+    if (has_cadence_) check_cadence(options.cadence);
+    prepare_renderer(options);
     try {
         start_threads(std::make_unique<Analysis>(*this, options));
     } catch (...) {
@@ -234,15 +218,44 @@ LiveSession::~LiveSession() {
     threads_.clear();
 }
 
+void LiveSession::prepare_renderer(const SessionOptions& options) {
+    if (engine_->info.batched) {
+        batch_output_ = std::make_unique<BatchOutput>(*engine_, *avatar_, pool_, composite_meter_);
+    }
+    if (batch_output_ && has_cadence_) {
+        batch_cadence_ = std::make_unique<BatchCadence>(
+            *engine_, *avatar_, options.cadence.mode, *batch_output_,
+            BatchCadence::Meters{warp_meter_, decode_meter_, blend_meter_});
+    } else if (batch_output_) {
+        batches_ = std::make_unique<BatchRenderer>(
+            *engine_, *avatar_, *batch_output_, BatchRenderer::Meters{warp_meter_, decode_meter_});
+    } else if (has_cadence_) {
+        cadence_ = std::make_unique<CadenceRenderer>(
+            *engine_, *avatar_, options.cadence.mode,
+            static_cast<size_t>(engine_->manifest().motion.window_frames),
+            CadenceRenderer::Meters{warp_meter_, decode_meter_, blend_meter_});
+    }
+}
+
+bool LiveSession::push_task(RenderTask task) {
+    const auto stop = stop_.get_token();
+    return batch_cadence_ ? batch_cadence_->tasks().push(std::move(task), stop)
+                          : cadence_->board().push(std::move(task), stop);
+}
+
+void LiveSession::close_tasks() {
+    if (batch_cadence_) batch_cadence_->tasks().close();
+    if (cadence_) cadence_->board().close();
+}
+
 void LiveSession::start_threads(std::unique_ptr<Analysis> analysis) {
     threads_.emplace_back(
         [this, owned = std::move(analysis)] { guarded("analysis", [&] { analyse(*owned); }); });
-    if (batches_) {
-        threads_.emplace_back(
-            [this] { guarded("render", [this] { batches_->draw(jobs_, stop_.get_token()); }); });
+    if (batch_output_) {
+        threads_.emplace_back([this] { guarded("render", [this] { render_batches(); }); });
         threads_.emplace_back([this] {
             guarded("composite", [this] {
-                batches_->finish(
+                batch_output_->finish(
                     [this](int64_t index, VideoFramePtr frame) {
                         return finished_.push(index, std::move(frame), stop_.get_token());
                     },
@@ -250,7 +263,7 @@ void LiveSession::start_threads(std::unique_ptr<Analysis> analysis) {
             });
         });
     }
-    for (int i = 0; !batches_ && i < engine_->info.frames_in_flight; ++i) {
+    for (int i = 0; !batch_output_ && i < engine_->info.frames_in_flight; ++i) {
         threads_.emplace_back([this] { guarded("render", [this] { render(); }); });
     }
     threads_.emplace_back([this] { guarded("deliver", [this] { deliver(); }); });
@@ -268,7 +281,7 @@ void LiveSession::analyse(Analysis& analysis) {
     finished_.finish(total);
     if (total > 0 && !analysis.end(total)) return;
     jobs_.close();
-    if (cadence_) cadence_->board().close();
+    close_tasks();
 }
 
 bool LiveSession::finish_frame(const DrivingFrame& job, std::span<const float> crop) {
@@ -279,6 +292,15 @@ bool LiveSession::finish_frame(const DrivingFrame& job, std::span<const float> c
         return pool_.publish(std::move(slot), job.index);
     });
     return finished_.push(job.index, std::move(frame), stop_.get_token());
+}
+
+void LiveSession::render_batches() {
+    const auto stop = stop_.get_token();
+    if (batch_cadence_) {
+        batch_cadence_->draw(stop);
+    } else {
+        batches_->draw(jobs_, stop);
+    }
 }
 
 void LiveSession::render() {
@@ -398,6 +420,7 @@ SessionStats LiveSession::stats() const {
         const std::lock_guard lock(progress_mutex_);
         stats.frames = delivered_;
         if (cadence_) stats.in_between_frames = cadence_->in_between();
+        if (batch_cadence_) stats.in_between_frames = batch_cadence_->in_between();
         stats.time_to_first_frame_s = first_frame_s_;
         stats.pose_given = pose_given_;
         stats.pose_drawn = pose_drawn_;
@@ -405,7 +428,7 @@ SessionStats LiveSession::stats() const {
     }
     for (const auto* meter : {&features_meter_, &motion_meter_, &warp_meter_, &decode_meter_,
                               &blend_meter_, &composite_meter_, &deliver_meter_}) {
-        if (meter == &blend_meter_ && !cadence_) continue;
+        if (meter == &blend_meter_ && !has_cadence_) continue;
         stats.stages.push_back(meter->stats());
     }
     return stats;

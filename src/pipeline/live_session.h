@@ -3,7 +3,7 @@
 //
 // Threads: one analysis thread (features, motion, keypoints), `frames_in_flight` render workers
 // (each draws a whole frame: warp, decode, paste; with a cadence some frames from others), one
-// delivery thread. On a GPU two threads take the workers' place, see BatchRenderer. Bounded queues
+// delivery thread. On a GPU two threads take the workers' place, see BatchOutput. Bounded queues
 // between them hold back whoever is ahead; the first error stops all.
 #pragma once
 
@@ -21,6 +21,8 @@
 #include "core/bounded_queue.h"
 #include "core/stage_types.h"
 #include "newscaster/engine.h"
+#include "pipeline/batch_cadence.h"
+#include "pipeline/batch_output.h"
 #include "pipeline/batch_renderer.h"
 #include "pipeline/cadence_renderer.h"
 #include "pipeline/cadence_track.h"
@@ -51,7 +53,12 @@ class LiveSession final : public Session {
     class Analysis;
 
     void analyse(Analysis& analysis);
+    void prepare_renderer(const SessionOptions& options);
     void render();
+    void render_batches();
+    // Of a session with a cadence.
+    bool push_task(RenderTask task);
+    void close_tasks();
     // Pastes and hands over; false when the session stops.
     bool finish_frame(const DrivingFrame& job, std::span<const float> crop);
     void deliver();
@@ -91,10 +98,14 @@ class LiveSession final : public Session {
     BoundedQueue<AudioChunk> audio_;
     BoundedQueue<DrivingFrame> jobs_;
     std::unique_ptr<CadenceRenderer> cadence_;  // takes the place of jobs_ where there is a cadence
+    bool has_cadence_ = false;
     OrderedQueue<VideoFramePtr> finished_;
     FramePool pool_;
-    std::unique_ptr<BatchRenderer> batches_;  // draws jobs_ where the engine is batched
-    std::vector<std::jthread> threads_;       // last: joined before anything above goes
+    // Where the engine is batched, the output and one of the others.
+    std::unique_ptr<BatchOutput> batch_output_;
+    std::unique_ptr<BatchRenderer> batches_;       // draws jobs_
+    std::unique_ptr<BatchCadence> batch_cadence_;  // takes the place of cadence_
+    std::vector<std::jthread> threads_;            // last: joined before anything above goes
 };
 
 }  // namespace newscaster::pipeline

@@ -25,6 +25,7 @@ struct Keyframe {
     std::vector<float> keypoints;
     warp::Latents latents;    // stride mode warp
     std::vector<float> crop;  // stride mode frame
+    size_t place = 0;         // where a BatchCadence keeps what it left
     bool ready = false;       // guarded by the board
 };
 

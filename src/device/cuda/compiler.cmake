@@ -12,9 +12,11 @@ list(TRANSFORM NEWSCASTER_CUDA_COMPILER_TESTS PREPEND "${CMAKE_CURRENT_LIST_DIR}
 
 # Kernels written by hand travel as text: NVRTC compiles them at run time.
 file(READ "${CMAKE_CURRENT_LIST_DIR}/halo_conv.cuh" NEWSCASTER_HALO_CONV)
+file(READ "${CMAKE_CURRENT_LIST_DIR}/key_blend.cuh" NEWSCASTER_KEY_BLEND)
 file(READ "${CMAKE_CURRENT_LIST_DIR}/roi_paste.cuh" NEWSCASTER_ROI_PASTE)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
-             "${CMAKE_CURRENT_LIST_DIR}/halo_conv.cuh" "${CMAKE_CURRENT_LIST_DIR}/roi_paste.cuh")
+             "${CMAKE_CURRENT_LIST_DIR}/halo_conv.cuh" "${CMAKE_CURRENT_LIST_DIR}/key_blend.cuh"
+             "${CMAKE_CURRENT_LIST_DIR}/roi_paste.cuh")
 set(NEWSCASTER_KERNEL_TEXTS "${CMAKE_CURRENT_BINARY_DIR}/kernel_texts")
 configure_file("${CMAKE_CURRENT_LIST_DIR}/kernel_texts.h.in"
                "${NEWSCASTER_KERNEL_TEXTS}/device/cuda/kernel_texts.h" @ONLY)

@@ -8,6 +8,7 @@
 
 #include "core/file.h"
 #include "device/cuda/cuda_graph.h"
+#include "device/cuda/cuda_key_blender.h"
 #include "device/cuda/cuda_roi_paster.h"
 #include "device/cuda/fusion.h"
 #include "device/cuda/onnx_reader.h"
@@ -143,6 +144,12 @@ class CudaDevice final : public Device {
             }
         }
         return std::make_unique<CudaRoiPaster>(ordinal_, paste_kernel_, tables);
+    }
+
+    [[nodiscard]] std::unique_ptr<KeyBlender> make_key_blender() override {
+        const DeviceScope scope(ordinal_);
+        return std::make_unique<CudaKeyBlender>(ordinal_,
+                                                machine_code(key_blend_program(), "blending"));
     }
 
     [[nodiscard]] GraphSignature inspect(const std::filesystem::path& onnx_file) override {
