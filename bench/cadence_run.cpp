@@ -217,6 +217,7 @@ json compare_cadence(const CadenceRun& dense, const CadenceRun& run, const pack:
             {"core_ms_per_frame", 1000.0 * run.core_s / frames},
             {"foreign_cores", run.foreign_cores},
             {"stage_ms_per_frame", stages},
+            {"first_frame_ms", 1000.0 * run.stats.time_to_first_frame_s.value_or(0.0)},
             {"canvas_psnr", canvas.to_json()},
             {"canvas_ssim", canvas_ssim.to_json()},
             {"mouth_psnr", mouth.to_json()},

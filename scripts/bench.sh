@@ -21,6 +21,7 @@ measure() {
 
 measure newscaster_composite_bench "$build/composite.json"
 measure newscaster_stages_bench "$build/stages.json"
+"$build/bench/newscaster_cadence_bench" --output-dir "${BENCH_OUTPUT:-docs/benchmarks}"
 "$build/bench/newscaster_render_bench" --seconds "$seconds" --program "$build/newscaster" \
     --composite "$build/composite.json" --stages "$build/stages.json" \
     --output-dir "${BENCH_OUTPUT:-docs/benchmarks}"

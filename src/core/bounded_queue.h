@@ -63,6 +63,12 @@ class BoundedQueue {
         not_full_.notify_all();
     }
 
+    // Closed and drained.
+    [[nodiscard]] bool ended() const {
+        const std::lock_guard lock(mutex_);
+        return closed_ && items_.empty();
+    }
+
     [[nodiscard]] size_t size() const {
         const std::lock_guard lock(mutex_);
         return items_.size();

@@ -71,6 +71,19 @@ void Device::record(Event& /*event*/, Stream& /*stream*/) {}
 
 void Device::wait(Stream& /*stream*/, Event& /*event*/) {}
 
+std::unique_ptr<Recording> Device::make_recording(Stream& /*stream*/,
+                                                  const std::function<void()>& enqueue) {
+    class Repeated final : public Recording {
+      public:
+        explicit Repeated(std::function<void()> work) : work_(std::move(work)) {}
+        void replay(Stream& /*stream*/) override { work_(); }
+
+      private:
+        std::function<void()> work_;
+    };
+    return std::make_unique<Repeated>(enqueue);
+}
+
 double Device::elapsed_ms(Event& /*from*/, Event& /*to*/) {
     return 0.0;
 }

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -107,12 +108,22 @@ class Session {
 
     // Runs once. Every input must be bound. Enqueues on `stream`; the CPU provider blocks.
     virtual void run(Stream& stream) = 0;
+
+    // Does now what the first run() would do besides running. Every input must be bound.
+    virtual void prepare() {}
 };
 
 struct GraphOptions {
     Precision precision = Precision::f32;
     int concurrency = 1;                        // sessions meant to run at the same time
     std::map<std::string, Shape> input_shapes;  // fixes every dynamic extent
+};
+
+// Work that is enqueued as a whole; see Device::make_recording. Use from one thread at a time.
+class Recording {
+  public:
+    virtual ~Recording() = default;
+    virtual void replay(Stream& stream) = 0;
 };
 
 // A compiled network. Immutable and thread-safe.
@@ -162,6 +173,12 @@ class Device {
     [[nodiscard]] virtual std::unique_ptr<Event> make_event();
     virtual void record(Event& event, Stream& stream);
     virtual void wait(Stream& stream, Event& event);
+    // What `enqueue` enqueues on `stream`, without running it: sessions, copies between device
+    // buffers, blending. They must outlive the recording. The default calls `enqueue` anew for
+    // every replay, as fits a provider whose work runs inside the call.
+    [[nodiscard]] virtual std::unique_ptr<Recording> make_recording(
+        Stream& stream, const std::function<void()>& enqueue);
+
     // Milliseconds of device time between two events that have passed; 0 where work has no clock
     // of its own.
     [[nodiscard]] virtual double elapsed_ms(Event& from, Event& to);

@@ -77,6 +77,7 @@ FeatureStreamer::Impl::Impl(const pack::Manifest& manifest, device::Device& devi
     features_device = device.allocate(features_info, device::Location::device);
     session->bind(audio, audio_device);
     session->bind(features, features_device);
+    session->prepare();
 }
 
 std::vector<float> FeatureStreamer::Impl::encode(std::span<const float> window) {

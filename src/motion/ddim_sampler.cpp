@@ -28,6 +28,8 @@ void require_tensor(const pack::GraphSpec& spec, const std::string& name, DType 
     }
 }
 
+constexpr int64_t kMixed = 3;  // sample, noise, fresh noise
+
 void fill(device::Buffer& buffer, std::span<const float> values) {
     const std::span<float> target = buffer.host_f32();
     if (target.size() != values.size()) {
@@ -57,17 +59,57 @@ DdimSampler::DdimSampler(const pack::Manifest& manifest, device::Device& device,
     noise_ = open_port(spec, "noise", DType::f32, window);
     sample_ = open_port(spec, "sample", DType::f32, window);
     if (eta > 0.0) fresh_.resize(static_cast<size_t>(motion.window_frames * motion.dims));
+    mixer_ = device_.make_key_blender();
+    if (mixer_ != nullptr) record_loop(window);
 }
 
 DdimSampler::Port DdimSampler::open_port(const pack::GraphSpec& spec, const std::string& word,
                                          DType dtype, const Shape& shape) {
     const std::string& name = spec.tensor(word);
     require_tensor(spec, name, dtype, shape);
-    const device::TensorInfo info{name, dtype, shape};
-    Port port{.host = device_.allocate(info, device::Location::pinned),
-              .device = device_.allocate(info, device::Location::device)};
+    Port port = make_port({name, dtype, shape});
     session_->bind(name, port.device);
     return port;
+}
+
+DdimSampler::Port DdimSampler::make_port(const device::TensorInfo& info) {
+    return {.host = device_.allocate(info, device::Location::pinned),
+            .device = device_.allocate(info, device::Location::device)};
+}
+
+void DdimSampler::record_loop(const Shape& window) {
+    const auto steps = static_cast<int64_t>(plan_.size());
+    timesteps_ = make_port({"timesteps", DType::i64, {steps}});
+    weights_ = make_port({"weights", DType::f32, {steps, kMixed}});
+    if (!fresh_.empty()) {
+        fresh_noises_ = make_port({"fresh noise", DType::f32, {steps, window[1], window[2]}});
+    }
+    for (size_t i = 0; i < plan_.size(); ++i) {
+        std::memcpy(timesteps_.host->host_data() + i * sizeof(int64_t), &plan_[i].timestep,
+                    sizeof(int64_t));
+        const auto weights = weights_.host->host_f32().subspan(i * kMixed, kMixed);
+        weights[0] = plan_[i].sample_weight;
+        weights[1] = plan_[i].noise_weight;
+        weights[2] = plan_[i].fresh_weight;
+    }
+    upload(timesteps_);
+    upload(weights_);
+    session_->prepare();
+    stream_->synchronize();
+    loop_ = device_.make_recording(*stream_, [this] { enqueue_loop(); });
+}
+
+void DdimSampler::enqueue_loop() {
+    for (size_t i = 0; i < plan_.size(); ++i) {
+        device_.copy_range(*timesteps_.device, i * sizeof(int64_t), *timestep_.device, 0,
+                           sizeof(int64_t), *stream_);
+        session_->run(*stream_);
+        std::vector<device::KeyBlender::Entry> parts{{sample_.device.get(), 0},
+                                                     {noise_.device.get(), 0}};
+        if (plan_[i].fresh_weight > 0.0F) parts.push_back({fresh_noises_.device.get(), i});
+        mixer_->mix(parts, {weights_.device.get(), i * kMixed, 1, 1}, {latent_.device.get(), 0},
+                    *stream_);
+    }
 }
 
 void DdimSampler::upload(Port& port) {
@@ -87,6 +129,25 @@ std::span<const float> DdimSampler::sample(std::span<const float> latent,
     fill(*condition_.host, condition);
     upload(previous_frame_);
     upload(condition_);
+    if (loop_ == nullptr) {
+        loop_on_host(fresh_noise);
+        return sample_.host->host_f32();
+    }
+    const size_t count = latent.size();
+    for (size_t i = 0; i < plan_.size(); ++i) {
+        if (plan_[i].fresh_weight <= 0.0F) continue;
+        fresh_noise(static_cast<uint32_t>(i + 1),
+                    fresh_noises_.host->host_f32().subspan(i * count, count));
+    }
+    if (fresh_noises_.host != nullptr) upload(fresh_noises_);
+    upload(latent_);
+    loop_->replay(*stream_);
+    download(sample_);
+    stream_->synchronize();
+    return sample_.host->host_f32();
+}
+
+void DdimSampler::loop_on_host(const FreshNoise& fresh_noise) {
     for (size_t number = 0; number < plan_.size(); ++number) {
         const DdimStep& step = plan_[number];
         std::memcpy(timestep_.host->host_data(), &step.timestep, sizeof(step.timestep));
@@ -107,7 +168,6 @@ std::span<const float> DdimSampler::sample(std::span<const float> latent,
             for (size_t i = 0; i < next.size(); ++i) next[i] += fresh_[i] * step.fresh_weight;
         }
     }
-    return sample_.host->host_f32();
 }
 
 }  // namespace newscaster::motion

@@ -10,13 +10,15 @@
 
 #include "core/tensor.h"
 #include "device/device.h"
+#include "device/key_blender.h"
 #include "motion/diffusion_schedule.h"
 #include "pack/manifest.h"
 
 namespace newscaster::motion {
 
-// Owns one session of the motion_generator graph with its bound buffers, so that a provider which
-// keeps the whole loop on the device replaces this class only. Use from one thread at a time.
+// Owns one session of the motion_generator graph with its bound buffers. Where the device can mix
+// tensors (device::KeyBlender) the whole loop is one recording there: latents, conditions and the
+// schedule stay on the device. Use from one thread at a time.
 class DdimSampler {
   public:
     // Fills [window, dims] with N(0,1) for noise stream `stream` (1, 2, ... for steps 0, 1, ...).
@@ -43,8 +45,13 @@ class DdimSampler {
     };
     Port open_port(const pack::GraphSpec& spec, const std::string& word, DType dtype,
                    const Shape& shape);
+    Port make_port(const device::TensorInfo& info);
     void upload(Port& port);
     void download(Port& port);
+    // On devices that mix: the schedule as tables, and the loop.
+    void record_loop(const Shape& window);
+    void enqueue_loop();
+    void loop_on_host(const FreshNoise& fresh_noise);
 
     device::Device& device_;
     std::vector<DdimStep> plan_;
@@ -57,6 +64,12 @@ class DdimSampler {
     Port noise_;
     Port sample_;
     std::vector<float> fresh_;  // [window, dims] when eta is above 0
+
+    std::unique_ptr<device::KeyBlender> mixer_;
+    std::unique_ptr<device::Recording> loop_;  // where there is a mixer
+    Port timesteps_;                           // [steps]
+    Port weights_;                             // [steps, 3]: of sample, noise and fresh noise
+    Port fresh_noises_;                        // [steps, window, dims] when eta is above 0
 };
 
 }  // namespace newscaster::motion

@@ -149,7 +149,7 @@ std::vector<std::string> graph_faults(device::Device& device, const fs::path& fi
     return faults;
 }
 
-bool offers(const GraphSpec& graph, std::string_view precision) {
+bool is_offered(const GraphSpec& graph, std::string_view precision) {
     return graph.variants.contains(std::string(precision)) ||
            std::find(graph.precisions.begin(), graph.precisions.end(), precision) !=
                graph.precisions.end();
@@ -205,7 +205,7 @@ const Tensor& Pack::constant(const std::string& name) const {
 
 const GraphFile& Pack::file_of(const GraphSpec& graph, std::string_view role,
                                const std::string& precision) const {
-    if (!offers(graph, precision)) {
+    if (!is_offered(graph, precision)) {
         throw Error(ErrorCode::device_unavailable,
                     fmt::format("pack {}: graph {}: found precision {}, wanted one of: {}",
                                 manifest_.name, role, precision, fmt::join(offered(graph), ", ")));
@@ -243,12 +243,15 @@ std::unique_ptr<device::Graph> Pack::load_graph(device::Device& device, std::str
     return device.load(source.file, chosen.sha256, options);
 }
 
+bool Pack::offers(std::string_view role, device::Precision precision) const {
+    return is_offered(manifest_.graph(role), device::name_of(precision));
+}
+
 device::Precision Pack::pick_precision(const device::DeviceInfo& device,
                                        const std::vector<std::string_view>& roles) const {
     for (const auto precision : device.precisions) {
-        const auto name = device::name_of(precision);
         if (std::all_of(roles.begin(), roles.end(), [&](std::string_view graph_role) {
-                return offers(manifest_.graph(graph_role), name);
+                return offers(graph_role, precision);
             })) {
             return precision;
         }

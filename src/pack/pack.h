@@ -48,6 +48,9 @@ class Pack {
                                                             int concurrency,
                                                             int64_t batch = 1) const;
 
+    // Whether the role's graph may run at this precision.
+    [[nodiscard]] bool offers(std::string_view role, device::Precision precision) const;
+
     // Best precision of `device` that every one of `roles` allows.
     [[nodiscard]] device::Precision pick_precision(
         const device::DeviceInfo& device, const std::vector<std::string_view>& roles) const;

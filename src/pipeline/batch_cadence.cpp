@@ -49,11 +49,13 @@ struct BatchCadence::KeyContext {
             warped[output.name] = warp->buffer(output.name);
             if (mode == StrideMode::warp) results.push_back(warped[output.name]);
         }
+        warp->prepare();
         if (mode == StrideMode::warp) return;
         const auto& spec = engine.manifest().graph(pack::role::kDecoder);
         decoder = engine.decoder->make_session();
         inputs.attach(spec, *engine.decoder, *decoder, warped);
         results.push_back(decoder->buffer(spec.tensor("image")));
+        decoder->prepare();
     }
 
     std::unique_ptr<device::Session> warp;
@@ -80,6 +82,7 @@ struct BatchCadence::FrameContext {
         decoder = engine.decoder->make_session();
         inputs.attach(spec, *engine.decoder, *decoder, warped);
         crops = decoder->buffer(spec.tensor("image"));
+        decoder->prepare();
     }
 
     std::unique_ptr<device::Session> decoder;  // mode warp
@@ -119,22 +122,14 @@ BatchCadence::~BatchCadence() {
     }
 }
 
-std::vector<RenderTask> BatchCadence::gather(const std::stop_token& stop) {
-    std::vector<RenderTask> group;
-    int64_t keys = 0;
-    auto next = tasks_.pop(stop);
-    while (next) {
-        if (next->key) ++keys;
-        group.push_back(std::move(*next));
-        if (keys == batch_ || std::ssize(group) == batch_ * CadencePlanner::kLongestSegment) break;
-        next = tasks_.pop_until(stop, Clock::now() + kBatchPatience);
-    }
-    return group;
-}
-
 void BatchCadence::draw(const std::stop_token& stop) {
+    const auto full = [&](const std::vector<RenderTask>& group) {
+        const auto keys =
+            std::ranges::count_if(group, [](const auto& task) { return task.key != nullptr; });
+        return keys == batch_ || std::ssize(group) == batch_ * CadencePlanner::kLongestSegment;
+    };
     while (true) {
-        const auto group = gather(stop);
+        const auto group = gather_batch(tasks_, output_, full, stop);
         if (stop.stop_requested()) return;
         if (group.empty()) break;
         if (!draw_group(group, stop)) return;

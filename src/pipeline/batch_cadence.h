@@ -52,9 +52,7 @@ class BatchCadence {
     struct KeyContext;    // draws keyframes
     struct FrameContext;  // draws a batch of frames out of keyframes
 
-    [[nodiscard]] std::vector<RenderTask> gather(const std::stop_token& stop);
     void draw_keys(const std::vector<RenderTask>& group);
-    [[nodiscard]] BatchOutput::Slot* begin(const std::stop_token& stop, StageMeter& first);
     bool draw_group(const std::vector<RenderTask>& group, const std::stop_token& stop);
     bool draw_frames(std::span<const RenderTask> tasks, size_t first, BatchOutput::Slot& slot,
                      const std::stop_token& stop);

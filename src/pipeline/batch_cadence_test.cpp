@@ -9,9 +9,9 @@
 #include <memory>
 #include <vector>
 
+#include "device/host_key_blender_test_util.h"
 #include "newscaster/error.h"
 #include "pipeline/batch_session_test_util.h"
-#include "pipeline/host_key_blender_test_util.h"
 
 namespace newscaster::pipeline {
 namespace {

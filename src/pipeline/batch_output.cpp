@@ -112,6 +112,7 @@ bool BatchOutput::send(Slot& slot, device::Buffer& crops, device::Stream& neural
     device.copy_range(results, 0, *slot.results_, 0, slot.frames.size() * entry_bytes_, *post_);
     device.record(crops_read, *post_);
     mark(slot, nullptr, *post_);
+    ++sent_;
     return busy_.push(&slot, stop);
 }
 
@@ -145,6 +146,7 @@ VideoFramePtr BatchOutput::complete(const Slot& slot, size_t entry) {
 void BatchOutput::finish(const Deliver& deliver, const std::stop_token& stop) {
     while (const auto slot = busy_.pop(stop)) {
         (*slot)->marks_[(*slot)->marked_ - 1].event->synchronize();
+        --sent_;
         record_times(**slot);
         for (size_t i = 0; i < (*slot)->frames.size(); ++i) {
             VideoFramePtr picture;

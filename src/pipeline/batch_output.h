@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -52,6 +53,9 @@ class BatchOutput {
     BatchOutput& operator=(const BatchOutput&) = delete;
     ~BatchOutput();
 
+    // Whether slots that were sent are still on their way: a device at work, which would not draw
+    // an incomplete batch any sooner.
+    [[nodiscard]] bool busy() const { return sent_ > 0; }
     // Drawing thread: an empty slot; nullptr when a stop was requested.
     [[nodiscard]] Slot* take(const std::stop_token& stop);
     // What `stream` does from here to the next mark is counted for `meter`.
@@ -82,6 +86,7 @@ class BatchOutput {
     size_t entry_bytes_ = 0;  // of one frame in a slot
     std::unique_ptr<device::Stream> post_;
     std::array<Slot, kSlots> slots_;
+    std::atomic<int> sent_{0};
     BoundedQueue<Slot*> free_{kSlots};
     BoundedQueue<Slot*> busy_{kSlots};
 };

@@ -23,6 +23,8 @@ struct BatchRenderer::Context {
         }
         inputs.attach(decoder_spec, *engine.decoder, *decoder, warped);
         crops = decoder->buffer(decoder_spec.tensor("image"));
+        warp->prepare();
+        decoder->prepare();
     }
 
     std::unique_ptr<device::Session> warp;
@@ -46,23 +48,14 @@ BatchRenderer::~BatchRenderer() {
     }
 }
 
-std::vector<DrivingFrame> BatchRenderer::gather(BoundedQueue<DrivingFrame>& jobs,
-                                                const std::stop_token& stop) const {
-    std::vector<DrivingFrame> frames;
-    auto next = jobs.pop(stop);
-    while (next) {
-        frames.push_back(std::move(*next));
-        if (std::ssize(frames) == engine_.info.frames_in_flight) break;
-        next = jobs.pop_until(stop, Clock::now() + kBatchPatience);
-    }
-    return frames;
-}
-
 void BatchRenderer::draw(BoundedQueue<DrivingFrame>& jobs, const std::stop_token& stop) {
+    const auto full = [&](const std::vector<DrivingFrame>& frames) {
+        return std::ssize(frames) == engine_.info.frames_in_flight;
+    };
     for (size_t number = 0;; ++number) {
         BatchOutput::Slot* slot = output_.take(stop);
         if (slot == nullptr) return;
-        slot->frames = gather(jobs, stop);
+        slot->frames = gather_batch(jobs, output_, full, stop);
         if (slot->frames.empty() || stop.stop_requested()) break;
         if (!enqueue(*contexts_[number % kContexts], *slot, stop)) return;
     }

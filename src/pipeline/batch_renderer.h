@@ -3,8 +3,10 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <memory>
 #include <stop_token>
+#include <utility>
 #include <vector>
 
 #include "core/bounded_queue.h"
@@ -17,9 +19,24 @@
 
 namespace newscaster::pipeline {
 
-// How long a batch waits for its next frame before it runs with those it has. Motion comes in
-// windows of many frames, so this matters at the end of a window only.
-inline constexpr auto kBatchPatience = std::chrono::milliseconds(2);
+// Up to `most` items for one batch. An incomplete batch waits for its next item while the device is
+// busy anyway, and then a moment more. Empty: closed, or a stop was requested.
+template <typename T, typename Full>
+std::vector<T> gather_batch(BoundedQueue<T>& queue, const BatchOutput& output, const Full& full,
+                            const std::stop_token& stop) {
+    // Motion comes in windows of many frames, so this matters at the end of a window only.
+    constexpr auto kPatience = std::chrono::milliseconds(2);
+    std::vector<T> items;
+    auto next = queue.pop(stop);
+    while (next) {
+        items.push_back(std::move(*next));
+        if (full(items)) break;
+        do {
+            next = queue.pop_until(stop, Clock::now() + kPatience);
+        } while (!next && !stop.stop_requested() && !queue.ended() && output.busy());
+    }
+    return items;
+}
 
 class BatchRenderer {
   public:
@@ -45,8 +62,6 @@ class BatchRenderer {
 
     struct Context;  // sessions and device memory of one batch
 
-    [[nodiscard]] std::vector<DrivingFrame> gather(BoundedQueue<DrivingFrame>& jobs,
-                                                   const std::stop_token& stop) const;
     bool enqueue(Context& context, BatchOutput::Slot& slot, const std::stop_token& stop);
 
     const Engine::Impl& engine_;

@@ -94,16 +94,22 @@ Engine::Impl::Impl(const EngineOptions& options)
                   : device::precision_from_name(options.precision);
     info.precision = device::name_of(precision);
 
-    // The analysis graphs are a few per cent of the work and decide the lips: always f32.
     const auto load = [&](std::string_view role, device::Precision at, int concurrency) {
         return pack.load_graph(*device, role, at, concurrency);
+    };
+    // The analysis graphs decide the lips and are a few per cent of a CPU's work: f32. A GPU that
+    // draws in f16 would wait for them: f16 there, where the pack allows it.
+    const auto load_analysis = [&](std::string_view role) {
+        const bool half = info.batched && precision == device::Precision::f16 &&
+                          pack.offers(role, device::Precision::f16);
+        return load(role, half ? device::Precision::f16 : device::Precision::f32, 1);
     };
     const auto load_renderer = [&](std::string_view role) {
         return info.batched ? pack.load_graph(*device, role, precision, 1, info.frames_in_flight)
                             : load(role, precision, info.frames_in_flight);
     };
-    audio_encoder = load(pack::role::kAudioEncoder, device::Precision::f32, 1);
-    motion_generator = load(pack::role::kMotionGenerator, device::Precision::f32, 1);
+    audio_encoder = load_analysis(pack::role::kAudioEncoder);
+    motion_generator = load_analysis(pack::role::kMotionGenerator);
     if (manifest().graphs.contains(pack::role::kStitch)) {
         stitch = load(pack::role::kStitch, device::Precision::f32, 1);
     }

@@ -11,9 +11,9 @@
 
 #include "core/keypoint_blend.h"
 #include "decode/crop_blend.h"
+#include "device/host_key_blender_test_util.h"
 #include "newscaster/error.h"
 #include "pipeline/blend_tables.h"
-#include "pipeline/host_key_blender_test_util.h"
 #include "warp/latent_blend.h"
 
 namespace newscaster {

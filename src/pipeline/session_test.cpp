@@ -326,7 +326,9 @@ TEST_F(SessionTest, OnlineFusionAndAnotherCharacter) {
     borrowed.character =
         engine->load_avatar(std::filesystem::path(NEWSCASTER_SOURCE_DIR) / "avatars/marcus");
     EXPECT_EQ(motion_of(*engine, avatar, borrowed, 1).size(), 1U);
-    const Engine other({.pack = std::filesystem::path(NEWSCASTER_SOURCE_DIR) / "packs/studio"});
+    EngineOptions others;
+    others.pack = std::filesystem::path(NEWSCASTER_SOURCE_DIR) / "packs/studio";
+    const Engine other(others);
     EXPECT_EQ(code_of([&] {
                   (void)motion_of(other,
                                   other.load_avatar(std::filesystem::path(NEWSCASTER_SOURCE_DIR) /

@@ -59,8 +59,16 @@ BINDINGS: dict[str, dict[str, str]] = {
     "warp": {"source_keypoints": "kp_source", "driving_keypoints": "kp_driving"},
     "decoder": {"image": "image"},
 }
-# As upstream's own engines: these at half precision, the rest in f32.
-HALF_PRECISION = ("stitch", "appearance_extractor", "warp", "decoder")
+# Half precision suits all but the motion extractor; the engine uses it for the networks before the
+# renderer on GPUs alone.
+HALF_PRECISION = (
+    "audio_encoder",
+    "motion_generator",
+    "stitch",
+    "appearance_extractor",
+    "warp",
+    "decoder",
+)
 
 
 def _pose(name: str, bins: int) -> Json:

@@ -68,6 +68,7 @@ PLANS = {
             "phone_logits": [1, CHUNK_FRAMES["present_frames"], len(PHONES)],
         },
         {"audio": "wav", "features": "feat", "phones": "phone_logits"},
+        ["f32", "f16"],
     ),
     "motion_generator": GraphPlan(
         {
@@ -85,6 +86,7 @@ PLANS = {
             "noise": "pred_noise",
             "sample": "x_start",
         },
+        ["f32", "f16"],
     ),
     "warp": GraphPlan(
         {"f64": MAPS["f64"], "kp_source": POINTS, "kp_driving": POINTS},

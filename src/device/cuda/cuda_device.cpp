@@ -42,6 +42,25 @@ class CudaEvent final : public Event {
     Owned<cudaEvent_t, cudaEventDestroy> event_;
 };
 
+class CudaRecording final : public Recording {
+  public:
+    CudaRecording(int ordinal, OwnedGraphExec graph)
+        : ordinal_(ordinal), graph_(std::move(graph)) {}
+    void replay(Stream& stream) override {
+        const auto* target = dynamic_cast<CudaStream*>(&stream);
+        if (target == nullptr || target->ordinal() != ordinal_) {
+            throw Error(ErrorCode::runtime,
+                        "recording: found another device's stream, wanted a cuda one");
+        }
+        const DeviceScope scope(ordinal_);
+        check(cudaGraphLaunch(graph_.get(), target->get()), "replaying recorded work");
+    }
+
+  private:
+    int ordinal_;
+    OwnedGraphExec graph_;
+};
+
 class CudaDevice final : public Device {
   public:
     explicit CudaDevice(const DeviceOptions& options)
@@ -125,6 +144,12 @@ class CudaDevice final : public Device {
         const DeviceScope scope(ordinal_);
         check(cudaStreamWaitEvent(ours(stream).get(), ours(event).get(), 0),
               "waiting for an event");
+    }
+
+    [[nodiscard]] std::unique_ptr<Recording> make_recording(
+        Stream& stream, const std::function<void()>& enqueue) override {
+        const DeviceScope scope(ordinal_);
+        return std::make_unique<CudaRecording>(ordinal_, captured(ours(stream).get(), enqueue));
     }
 
     [[nodiscard]] double elapsed_ms(Event& from, Event& to) override {

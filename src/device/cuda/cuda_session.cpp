@@ -93,9 +93,7 @@ void CudaSession::record() {
     }
     const std::scoped_lock lock(executable_->library_mutex());
     cudaStream_t stream = recording_.get();
-    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "recording");
-    cudaGraph_t recorded = nullptr;
-    try {
+    replay_ = captured(stream, [&] {
         for (const auto& [value, memory] : staged_) {
             if (!is_input(value)) continue;
             check(cudaMemcpyAsync(memory.data(), bound_.at(value)->address(), memory.bytes(),
@@ -109,19 +107,7 @@ void CudaSession::record() {
                                   cudaMemcpyDeviceToHost, stream),
                   "recording a copy");
         }
-    } catch (...) {
-        static_cast<void>(cudaStreamEndCapture(stream, &recorded));
-        const OwnedGraph dropped(recorded);
-        static_cast<void>(cudaGetLastError());
-        throw;
-    }
-    check(cudaStreamEndCapture(stream, &recorded), "recording");
-    const OwnedGraph owned(recorded);
-    cudaGraphExec_t replay = nullptr;
-    check(cudaGraphInstantiate(&replay, recorded, 0), "preparing the recorded work");
-    replay_ = OwnedGraphExec(replay);
-    check(cudaGraphUpload(replay, stream), "preparing the recorded work");
-    check(cudaStreamSynchronize(stream), "preparing the recorded work");
+    });
 }
 
 void CudaSession::run(Stream& stream) {
@@ -132,14 +118,44 @@ void CudaSession::run(Stream& stream) {
                                 executable_->plan().graph.origin, executable_->ordinal()));
     }
     const DeviceScope scope(executable_->ordinal());
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    check(cudaStreamIsCapturing(target->get(), &capture), executable_->plan().graph.origin.c_str());
+    if (capture != cudaStreamCaptureStatusNone) {  // a recording takes the steps, not the graph
+        const auto ports = device_ports();
+        const std::scoped_lock lock(executable_->library_mutex());
+        executable_->enqueue(arena_.data(), workspace_.data(), ports, target->get());
+        return;
+    }
     if (!replay_) record();
     check(cudaGraphLaunch(replay_.get(), target->get()), executable_->plan().graph.origin.c_str());
 }
 
+void CudaSession::prepare() {
+    const DeviceScope scope(executable_->ordinal());
+    if (!replay_) record();
+}
+
+// Throws Error(runtime) unless every port is bound to device memory.
+std::map<int, std::byte*> CudaSession::device_ports() const {
+    const GraphIr& graph = executable_->plan().graph;
+    std::map<int, std::byte*> ports;
+    for (const auto* list : {&graph.inputs, &graph.outputs}) {
+        for (const int value : *list) {
+            const auto found = bound_.find(value);
+            if (found == bound_.end() || found->second->location() != Location::device) {
+                throw Error(ErrorCode::runtime,
+                            fmt::format("{}: tensor '{}': found no device memory bound, wanted it",
+                                        graph.origin, graph.values[value].name));
+            }
+            ports[value] = found->second->address();
+        }
+    }
+    return ports;
+}
+
 std::vector<float> CudaSession::profile(int repeats) {
     const DeviceScope scope(executable_->ordinal());
-    std::map<int, std::byte*> ports;
-    for (const auto& [value, buffer] : bound_) ports[value] = buffer->address();
+    const auto ports = device_ports();
     const std::scoped_lock lock(executable_->library_mutex());
     return executable_->profile(arena_.data(), workspace_.data(), ports, recording_.get(), repeats);
 }

@@ -18,6 +18,7 @@ class CudaSession final : public Session {
     void bind(const std::string& tensor, BufferPtr buffer) override;
     [[nodiscard]] BufferPtr buffer(const std::string& tensor) override;
     void run(Stream& stream) override;
+    void prepare() override;
     // Milliseconds of each step of the plan, run one by one. Every port in device memory.
     [[nodiscard]] std::vector<float> profile(int repeats);
     [[nodiscard]] const Plan& plan() const { return executable_->plan(); }
@@ -26,6 +27,7 @@ class CudaSession final : public Session {
     [[nodiscard]] int port(const std::string& tensor) const;
     [[nodiscard]] const TensorInfo& info(int value) const;
     [[nodiscard]] bool is_input(int value) const;
+    [[nodiscard]] std::map<int, std::byte*> device_ports() const;
     void record();
 
     std::shared_ptr<const Executable> executable_;

@@ -30,6 +30,27 @@ OwnedStream make_cuda_stream() {
     return OwnedStream(stream);
 }
 
+OwnedGraphExec captured(cudaStream_t stream, const std::function<void()>& enqueue) {
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "recording");
+    cudaGraph_t recorded = nullptr;
+    try {
+        enqueue();
+    } catch (...) {
+        static_cast<void>(cudaStreamEndCapture(stream, &recorded));
+        const OwnedGraph dropped(recorded);
+        static_cast<void>(cudaGetLastError());
+        throw;
+    }
+    check(cudaStreamEndCapture(stream, &recorded), "recording");
+    const OwnedGraph owned(recorded);
+    cudaGraphExec_t replay = nullptr;
+    check(cudaGraphInstantiate(&replay, recorded, 0), "preparing the recorded work");
+    OwnedGraphExec result(replay);
+    check(cudaGraphUpload(replay, stream), "preparing the recorded work");
+    check(cudaStreamSynchronize(stream), "preparing the recorded work");
+    return result;
+}
+
 OwnedEvent make_event() {
     cudaEvent_t event = nullptr;
     check(cudaEventCreate(&event), "creating an event");

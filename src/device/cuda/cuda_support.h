@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -57,6 +58,8 @@ using OwnedLibrary = Owned<cudaLibrary_t, cudaLibraryUnload>;
 using OwnedEvent = Owned<cudaEvent_t, cudaEventDestroy>;
 
 [[nodiscard]] OwnedStream make_cuda_stream();
+// What `enqueue` enqueues on `stream`, as a graph that can be launched; nothing runs.
+[[nodiscard]] OwnedGraphExec captured(cudaStream_t stream, const std::function<void()>& enqueue);
 [[nodiscard]] OwnedEvent make_event();
 
 // Zero-filled device memory; 0 bytes is allowed.

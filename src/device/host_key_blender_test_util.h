@@ -2,6 +2,8 @@
 // and a CPU device that offers it.
 #pragma once
 
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -78,10 +80,10 @@ class HostKeyBlender final : public device::KeyBlender {
     }
 };
 
-// Another device that blends on the host as well.
-class BlendingDevice final : public device::Device {
+// Another device; tests override what they want of it.
+class ForwardingDevice : public device::Device {
   public:
-    explicit BlendingDevice(std::unique_ptr<device::Device> inner) : inner_(std::move(inner)) {}
+    explicit ForwardingDevice(std::unique_ptr<device::Device> inner) : inner_(std::move(inner)) {}
 
     [[nodiscard]] const device::DeviceInfo& info() const override { return inner_->info(); }
     [[nodiscard]] std::unique_ptr<device::Stream> make_stream() override {
@@ -94,8 +96,13 @@ class BlendingDevice final : public device::Device {
     void copy(device::Buffer& source, device::Buffer& target, device::Stream& stream) override {
         inner_->copy(source, target, stream);
     }
-    [[nodiscard]] std::unique_ptr<device::KeyBlender> make_key_blender() override {
-        return std::make_unique<HostKeyBlender>();
+    void copy_range(device::Buffer& source, size_t source_offset, device::Buffer& target,
+                    size_t target_offset, size_t bytes, device::Stream& stream) override {
+        inner_->copy_range(source, source_offset, target, target_offset, bytes, stream);
+    }
+    [[nodiscard]] std::unique_ptr<device::Recording> make_recording(
+        device::Stream& stream, const std::function<void()>& enqueue) override {
+        return inner_->make_recording(stream, enqueue);
     }
     [[nodiscard]] device::GraphSignature inspect(const std::filesystem::path& file) override {
         return inner_->inspect(file);
@@ -108,6 +115,15 @@ class BlendingDevice final : public device::Device {
 
   private:
     std::unique_ptr<device::Device> inner_;
+};
+
+// A device of the CPU that blends.
+class BlendingDevice final : public ForwardingDevice {
+  public:
+    using ForwardingDevice::ForwardingDevice;
+    [[nodiscard]] std::unique_ptr<device::KeyBlender> make_key_blender() override {
+        return std::make_unique<HostKeyBlender>();
+    }
 };
 
 }  // namespace newscaster
