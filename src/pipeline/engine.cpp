@@ -111,7 +111,8 @@ Engine::Impl::Impl(const EngineOptions& options)
     audio_encoder = load_analysis(pack::role::kAudioEncoder);
     motion_generator = load_analysis(pack::role::kMotionGenerator);
     if (manifest().graphs.contains(pack::role::kStitch)) {
-        stitch = load(pack::role::kStitch, device::Precision::f32, 1);
+        stitch = pack.load_graph(*device, pack::role::kStitch, device::Precision::f32, 1,
+                                 info.batched ? info.frames_in_flight : 1);
     }
     warp = load_renderer(pack::role::kWarp);
     decoder = load_renderer(pack::role::kDecoder);

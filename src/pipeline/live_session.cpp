@@ -80,7 +80,9 @@ class LiveSession::Analysis {
         auto rest = timed(session_.features_meter_, [&] { return features_.finish(total_frames); });
         if (!forward(rest)) return false;
         if (!emit(timed(session_.motion_meter_, [&] { return motion_.finish(); }))) return false;
-        if (!smooth(mixer_.finish()) || !draw(smoother_.finish())) return false;
+        auto last = smooth(mixer_.finish());
+        append(last, smoother_.finish());
+        if (!draw(std::move(last))) return false;
         return !cadence_ || dispatch(cadence_->finish());
     }
 
@@ -127,42 +129,63 @@ class LiveSession::Analysis {
     }
 
     bool emit(const std::vector<MotionBlock>& blocks) {
+        std::vector<motion::MixedFrame> frames;
         for (const auto& block : blocks) {
             for (int64_t i = 0; i < block.rows.dim(0); ++i) {
                 const int64_t index = block.first_frame + i;
                 if (index == 0) mixer_.set_reference(motion_.reference_row());
                 const int64_t source =
                     avatar::mirror_loop(index, session_.avatar_->source_frames());
-                if (!smooth(mixer_.push(block.rows.row(i), source))) return false;
+                append(frames, smooth(mixer_.push(block.rows.row(i), source)));
             }
         }
-        return true;
+        return draw(std::move(frames));
     }
 
-    bool smooth(std::vector<motion::MixedFrame> frames) {
-        return std::ranges::all_of(frames, [&](motion::MixedFrame& frame) {
-            return draw(smoother_.push(std::move(frame)));
-        });
+    static void append(std::vector<motion::MixedFrame>& frames,
+                       std::vector<motion::MixedFrame> more) {
+        std::ranges::move(more, std::back_inserter(frames));
+    }
+
+    std::vector<motion::MixedFrame> smooth(std::vector<motion::MixedFrame> frames) {
+        std::vector<motion::MixedFrame> smoothed;
+        for (auto& frame : frames) append(smoothed, smoother_.push(std::move(frame)));
+        return smoothed;
     }
 
     bool draw(std::vector<motion::MixedFrame> frames) {
         session_.note_pose(smoother_.given(), smoother_.drawn());
-        return std::all_of(frames.begin(), frames.end(), [&](const auto& frame) {
-            if (session_.callbacks_.on_motion) {
-                session_.callbacks_.on_motion(frame.index, frame.motion.row);
-            }
-            const motion::Composer& composer = session_.avatar_->composer();
-            DrivingFrame job;
+        const motion::Composer& composer = session_.avatar_->composer();
+        std::vector<DrivingFrame> jobs;
+        for (const auto& frame : frames) {
+            auto& job = jobs.emplace_back();
             job.index = frame.index;
             job.source_frame = frame.source;
             job.keypoints = composer.driving_keypoints(frame.motion, frame.source);
-            if (stitcher_) {
-                job.keypoints =
-                    stitcher_->stitched(composer.source_keypoints(frame.source), job.keypoints);
+        }
+        stitch(jobs);
+        for (size_t i = 0; i < frames.size(); ++i) {
+            const motion::MixedFrame& frame = frames[i];
+            if (session_.callbacks_.on_motion) {
+                session_.callbacks_.on_motion(frame.index, frame.motion.row);
             }
-            if (cadence_) return dispatch(cadence_->push(std::move(job), frame.motion));
-            return session_.jobs_.push(std::move(job), session_.stop_.get_token());
-        });
+            const bool goes_on =
+                cadence_ ? dispatch(cadence_->push(std::move(jobs[i]), frame.motion))
+                         : session_.jobs_.push(std::move(jobs[i]), session_.stop_.get_token());
+            if (!goes_on) return false;
+        }
+        return true;
+    }
+
+    void stitch(std::vector<DrivingFrame>& jobs) {
+        if (!stitcher_) return;
+        std::vector<motion::Stitcher::Frame> frames;
+        frames.reserve(jobs.size());
+        for (auto& job : jobs) {
+            frames.push_back(
+                {session_.avatar_->composer().source_keypoints(job.source_frame), job.keypoints});
+        }
+        stitcher_->stitch(frames);
     }
 
     bool dispatch(std::vector<RenderTask> tasks) {

@@ -272,7 +272,9 @@ TEST_P(GoldenComposition, EqualsUpstreams) {
         for (const auto& frame : frames) {
             auto points = composer.driving_keypoints(frame.motion, frame.source);
             if (stitcher) {
-                points = stitcher->stitched(composer.source_keypoints(frame.source), points);
+                const std::vector<motion::Stitcher::Frame> one{
+                    {composer.source_keypoints(frame.source), points}};
+                stitcher->stitch(one);
             }
             keypoints.insert(keypoints.end(), points.begin(), points.end());
         }

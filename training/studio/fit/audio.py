@@ -35,7 +35,7 @@ class AudioOptions:
     batch: int = 256
     frames: int = 40
     peak_rate: float = 2e-3
-    silence_share: float = 0.12
+    silence_share: float = 0.15
     seed: int = 0
     start_from: dict[str, Tensor] | None = None
 

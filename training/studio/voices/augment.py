@@ -46,7 +46,7 @@ class Augmenter:
         x = x + self._noise(rms, silent) + self._babble(clean, rms)
         x = self._some(x, 5, lambda y, rows: y + self._music(len(y), rms[rows]))
         x = self._some(x, 5, lambda y, rows: y + self._hum(len(y), rms[rows], silent[rows]))
-        x = self._some(x, 5, lambda y, rows: y + self._tones(len(y), rms[rows], silent[rows]))
+        x = self._some(x, 3, lambda y, rows: y + self._tones(len(y), rms[rows], silent[rows]))
         x = self._limit_band(x)
         x = self._some(x, 6, lambda y, rows: self._spectral_holes(y))
         return self._record(x, rms), silent
@@ -141,14 +141,15 @@ class Augmenter:
         return _unit_rms(hum) * rms * _decibels(-(2 + self._random(batch, 1) * 30)) * on
 
     def _tones(self, batch: int, rms: Tensor, silent: Tensor) -> Tensor:
-        """Beeps and steady tones of 67 to 4400 Hz, mostly over silence."""
+        """Steady tones, beeps and dialling of 67 to 4400 Hz, mostly over silence."""
         tone = torch.zeros(batch, self._samples, device=self._device)
         for _ in range(3):
             hertz = torch.exp(self._random(batch, 1) * 4.2 + 4.2)
             used = self._random(batch, 1) < 0.6
             tone = tone + torch.sin(2 * math.pi * hertz * self._time) * used
-        gate = (self._random(batch, self._samples // 3200 + 1) < 0.6).float()
-        gate = torch.repeat_interleave(gate, 3200, 1)[:, : self._samples]
+        beat = int(torch.randint(600, 4800, ()))  # samples; a dialled digit has about 1000
+        gate = (self._random(batch, self._samples // beat + 1) < 0.6).float()
+        gate = torch.repeat_interleave(gate, beat, 1)[:, : self._samples]
         tone = torch.where(self._random(batch, 1) < 0.7, tone * gate, tone)
         on = (silent[:, None] & (self._random(batch, 1) < 0.7)) | (self._random(batch, 1) < 0.05)
         return tone * rms * _decibels(-self._random(batch, 1) * 24) * on
