@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -102,10 +103,11 @@ BatchCadence::BatchCadence(const Engine::Impl& engine, const LoadedAvatar& avata
       tasks_(static_cast<size_t>(engine.manifest().motion.window_frames)),
       neural_(engine.device->make_stream()),
       blender_(make_blender(engine)),
-      tables_(*engine.device, mode, static_cast<size_t>(batch_ * CadencePlanner::kLongestSegment),
+      tables_(*engine.device, mode,
+              static_cast<size_t>(batch_ * (CadencePlanner::kLongestSegment + 1)),
               engine.manifest().crop.size_px),
       keys_(std::make_unique<KeyContext>(engine, avatar, mode)),
-      ring_(CadencePlanner::kKeysKept + 1 + static_cast<size_t>(batch_)) {
+      ring_(CadencePlanner::kKeysKept + 1 + 2 * static_cast<size_t>(batch_)) {
     for (auto& context : frames_) context = std::make_unique<FrameContext>(engine, avatar, *keys_);
     for (const auto& result : keys_->results) {
         auto info = result->info();
@@ -129,37 +131,49 @@ void BatchCadence::draw(const std::stop_token& stop) {
         return keys == batch_ || std::ssize(group) == batch_ * CadencePlanner::kLongestSegment;
     };
     while (true) {
-        const auto group = gather_batch(tasks_, output_, full, stop);
+        auto more = gather_batch(tasks_, output_, full, stop);
         if (stop.stop_requested()) return;
-        if (group.empty()) break;
-        if (!draw_group(group, stop)) return;
+        const bool ended = more.empty();
+        const bool goes_on = !ended && full(more);
+        if (!draw_group(std::move(more), goes_on, stop)) return;
+        if (ended) break;
     }
     output_.close();
 }
 
-bool BatchCadence::draw_group(const std::vector<RenderTask>& group, const std::stop_token& stop) {
+// Draws what fills whole batches, and the rest too unless more is sure to come (`full`).
+bool BatchCadence::draw_group(std::vector<RenderTask> more, bool full,
+                              const std::stop_token& stop) {
+    std::vector<RenderTask> group = std::move(pending_);
+    const size_t drawn_keys = group.size();
+    std::ranges::move(more, std::back_inserter(group));
+    const auto batch = static_cast<size_t>(batch_);
+    const size_t count = full ? group.size() / batch * batch : group.size();
+    const auto fresh = std::span(group).subspan(drawn_keys);
     const bool warps =
-        std::ranges::any_of(group, [](const auto& task) { return task.key != nullptr; });
-    for (size_t first = 0; first < group.size(); first += static_cast<size_t>(batch_)) {
+        std::ranges::any_of(fresh, [](const auto& task) { return task.key != nullptr; });
+    for (size_t first = 0; first < count; first += batch) {
         BatchOutput::Slot* slot = output_.take(stop);
         if (slot == nullptr) return false;
         if (first == 0) {
             tables_.upload(group, *neural_);
             if (warps) output_.mark(*slot, meters_.warp, *neural_);
-            if (warps) draw_keys(group);
+            if (warps) draw_keys(fresh);
         }
-        const size_t count = std::min(static_cast<size_t>(batch_), group.size() - first);
-        if (!draw_frames(std::span(group).subspan(first, count), first, *slot, stop)) return false;
+        const auto tasks = std::span(group).subspan(first, std::min(batch, count - first));
+        if (!draw_frames(tasks, first, *slot, stop)) return false;
     }
+    pending_.assign(std::move_iterator(group.begin() + static_cast<std::ptrdiff_t>(count)),
+                    std::move_iterator(group.end()));
     return true;
 }
 
-// Frames in between reach back to the keys that CadenceTrack keeps, while a whole group of newer
-// ones is drawn ahead of them: the ring holds both.
-void BatchCadence::draw_keys(const std::vector<RenderTask>& group) {
+// Frames in between reach back to the keys that CadenceTrack keeps, while pending frames wait and
+// a whole group of newer keys is drawn ahead of them: the ring holds them all.
+void BatchCadence::draw_keys(std::span<const RenderTask> tasks) {
     std::vector<DrivingFrame> frames;
     std::vector<size_t> places;
-    for (const auto& task : group) {
+    for (const auto& task : tasks) {
         if (!task.key) continue;
         frames.push_back(task.frame);
         task.key->place = keys_drawn_++ % ring_;

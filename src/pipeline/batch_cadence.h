@@ -52,8 +52,8 @@ class BatchCadence {
     struct KeyContext;    // draws keyframes
     struct FrameContext;  // draws a batch of frames out of keyframes
 
-    void draw_keys(const std::vector<RenderTask>& group);
-    bool draw_group(const std::vector<RenderTask>& group, const std::stop_token& stop);
+    void draw_keys(std::span<const RenderTask> tasks);
+    bool draw_group(std::vector<RenderTask> more, bool full, const std::stop_token& stop);
     bool draw_frames(std::span<const RenderTask> tasks, size_t first, BatchOutput::Slot& slot,
                      const std::stop_token& stop);
     void fill(FrameContext& context, std::span<const RenderTask> tasks, size_t first);
@@ -71,6 +71,7 @@ class BatchCadence {
     std::array<std::unique_ptr<FrameContext>, kContexts> frames_;
     std::vector<device::BufferPtr> kept_;  // what keyframes left, a ring of entries
     size_t ring_ = 0;
+    std::vector<RenderTask> pending_;  // left of the last group: less than a batch
     size_t keys_drawn_ = 0;
     size_t batches_ = 0;
     std::atomic<int64_t> in_between_{0};

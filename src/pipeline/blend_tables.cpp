@@ -1,10 +1,13 @@
 #include "pipeline/blend_tables.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <vector>
 
 #include "core/keypoint_blend.h"
 #include "decode/crop_blend.h"
+#include "newscaster/error.h"
 
 namespace newscaster::pipeline {
 
@@ -40,6 +43,11 @@ BlendTables::BlendTables(device::Device& device, StrideMode mode, size_t tasks, 
 void BlendTables::upload(std::span<const RenderTask> tasks, device::Stream& stream) {
     copied_->synchronize();
     const auto tables = host_->host_f32();
+    if (tasks.size() * task_floats_ > tables.size()) {
+        throw Error(ErrorCode::runtime,
+                    fmt::format("blend tables: found {} frames, wanted at most {}", tasks.size(),
+                                tables.size() / task_floats_));
+    }
     for (size_t i = 0; i < tasks.size(); ++i) {
         if (!tasks[i].key) compute(tasks[i], tables.subspan(i * task_floats_, task_floats_));
     }

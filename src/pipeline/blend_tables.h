@@ -17,6 +17,7 @@ class BlendTables {
     BlendTables(device::Device& device, StrideMode mode, size_t tasks, int64_t crop_size,
                 device::Location place = device::Location::device);
 
+    // Throws Error(runtime) for more tasks than there is room for.
     // Computes the tables of all frames in between among `tasks` and enqueues their copy; those
     // of the call before must have been enqueued for use on the same stream.
     void upload(std::span<const RenderTask> tasks, device::Stream& stream);
