@@ -123,7 +123,8 @@ void run(const Options& options) {
                    {"frames_in_flight", engine.info().frames_in_flight}}},
                  {"avatars", json::object()}};
     for (const auto& name : options.avatars) {
-        results["avatars"][name] = measure_avatar(options, engine, pack.manifest(), name);
+        results["avatars"][fs::path(name).filename()] =
+            measure_avatar(options, engine, pack.manifest(), name);
     }
     if (options.pack.empty()) results["targets"] = judge_cadence(results["avatars"]);
     if (options.output_dir.empty()) {

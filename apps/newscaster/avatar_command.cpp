@@ -23,7 +23,9 @@ void print(const AvatarInfo& info, const GlobalOptions& global) {
                                   {"width", info.width},
                                   {"height", info.height},
                                   {"source_frames", info.source_frames},
-                                  {"tensor_bytes", info.tensor_bytes}};
+                                  {"tensor_bytes", info.tensor_bytes},
+                                  {"verdict", info.verdict},
+                                  {"advice", info.advice}};
         fmt::print("{}\n", json.dump(2));
         return;
     }
@@ -31,6 +33,8 @@ void print(const AvatarInfo& info, const GlobalOptions& global) {
                info.title, info.license, info.pack_name, info.avatar_key);
     fmt::print("canvas         {}x{}\nsource frames  {}\ntensors        {:.1f} MB\n", info.width,
                info.height, info.source_frames, static_cast<double>(info.tensor_bytes) / 1e6);
+    if (!info.verdict.empty()) fmt::print("material       {}\n", info.verdict);
+    for (const auto& sentence : info.advice) fmt::print("  - {}\n", sentence);
 }
 
 }  // namespace

@@ -37,12 +37,25 @@ void add_avatar_options(CLI::App& verb, AvatarCreateRequest& request) {
         ->required()
         ->type_name("DIR");
     verb.add_option("--face", request.face,
-                    "Which face: largest, center, or 1 for the largest, 2 for the next, ...")
+                    "Which face: largest, center, 1 for the largest, 2 for the next, ..., or X,Y "
+                    "for the one nearest to this pixel")
         ->type_name("WHICH")
         ->capture_default_str();
     verb.add_option("--crop", request.crop,
                     "Square to redraw, in pixels of the picture [found by the face detectors]")
         ->type_name("X,Y,SIZE[,ANGLE]");
+    verb.add_option("--crop-scale", request.crop_scale,
+                    "Side of the square in sizes of the found face, 1 to 10 [the pack's]")
+        ->type_name("TIMES");
+    verb.add_option("--vx", request.shift_x,
+                    "Shift of the square to the right, in its sides, -1 to 1 [the pack's]")
+        ->type_name("SHARE");
+    verb.add_option("--vy", request.shift_y,
+                    "Shift of the square down the face, in its sides, -1 to 1 [the pack's]")
+        ->type_name("SHARE");
+    verb.add_option("--max-size", request.max_size,
+                    "Longest side of the video; larger sources are made smaller first [kept]")
+        ->type_name("PIXELS");
     verb.add_option("--smooth-source", request.smooth_source,
                     "Video: frames over which the place of the face is averaged, odd")
         ->type_name("FRAMES")
@@ -74,6 +87,10 @@ AvatarSource make_source(const AvatarCreateRequest& request) {
     source.title = request.title;
     source.license = request.license;
     source.face = request.face;
+    source.crop_scale = request.crop_scale;
+    source.crop_shift_x = request.shift_x;
+    source.crop_shift_y = request.shift_y;
+    source.max_size = request.max_size;
     source.smooth_source = request.smooth_source;
     source.detectors = request.detectors;
     if (!request.crop.empty()) {

@@ -68,6 +68,10 @@ struct AvatarCreateRequest {
     std::string pack = "studio";
     std::string crop;  // empty = find the face
     std::string face = "largest";
+    std::optional<double> crop_scale;
+    std::optional<double> shift_x;
+    std::optional<double> shift_y;
+    int max_size = 0;
     int smooth_source = 13;
     std::string detectors;  // folder; empty = the bundled ones
     std::string name;

@@ -73,6 +73,10 @@ struct AvatarInfo {
     int height = 0;
     int64_t source_frames = 0;
     uint64_t tensor_bytes = 0;
+    // How suitable its picture or clip is: "good", "usable", "poor", and why. Empty where the crop
+    // box was given, and for avatars of other origin. report.json in the folder has the measures.
+    std::string verdict;
+    std::vector<std::string> advice;
 };
 
 // Throws Error(bad_pack).

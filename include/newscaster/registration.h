@@ -35,9 +35,15 @@ struct AvatarSource {
     // None: the face is found by the networks in `detectors`, and cut as the pack wants it.
     std::optional<CropBox> crop;
     std::filesystem::path detectors;  // folder that scripts/fetch_detectors.sh makes
-    // Which of several faces: "largest" (of equally large ones the most central), "center", or "1"
-    // for the largest, "2" for the next, ...
+    // Which of several faces: "largest" (of equally large ones the most central), "center", "1" for
+    // the largest, "2" for the next, ..., or "X,Y", the one nearest to this pixel.
     std::string face = "largest";
+    // Instead of the pack's framing of a found face: side of the crop box in sizes of the face, 1
+    // to 10; shifts of its centre in sides of the box, to the right and down the face, -1 to 1.
+    std::optional<double> crop_scale;
+    std::optional<double> crop_shift_x;
+    std::optional<double> crop_shift_y;
+    int max_size = 0;  // longer side in pixels; larger sources are made smaller first. 0: kept
     // Video: the crop boxes are the mean of so many frames around each; odd, 1 to 101.
     int smooth_source = 13;
     std::string name;                 // empty = the folder's

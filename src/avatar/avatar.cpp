@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -61,7 +62,8 @@ Tensor to_engine_values(const Tensor& stored) {
     return values;
 }
 
-TensorMap read_tensors(const fs::path& file, const pack::GraphFile& expected, int64_t frames) {
+TensorMap read_tensors(const fs::path& file, const pack::GraphFile& expected,
+                       const Avatar& avatar) {
     const auto bytes = as_avatar_error([&] { return read_file(file, kMaxTensorBytes); });
     const std::string found = sha256_hex(std::span<const std::byte>(bytes));
     if (found != expected.sha256) {
@@ -71,10 +73,15 @@ TensorMap read_tensors(const fs::path& file, const pack::GraphFile& expected, in
     }
     TensorMap tensors;
     for (const auto& [name, stored] : parse_safetensors(bytes, file.string())) {
-        if (stored.rank() == 0 || stored.dim(0) != frames) {
+        const bool per_frame = is_per_frame(name);
+        const int64_t entries = per_frame ? avatar.source_frames() : avatar.feature_entries();
+        if (stored.rank() == 0 || stored.dim(0) != entries) {
             fail(file, fmt::format("tensor '{}': found shape {}, wanted {} on the first axis, one "
-                                   "entry per source frame",
-                                   name, to_string(stored.shape()), frames));
+                                   "entry per {}",
+                                   name, to_string(stored.shape()), entries,
+                                   per_frame || avatar.source_frames() == entries
+                                       ? "source frame"
+                                       : "number under \"features\""));
         }
         Tensor values = to_engine_values(stored);
         const auto all = values.as<float>();
@@ -129,7 +136,21 @@ pack::MaskSpec choose_mask(const AvatarDocument& document, const pack::CropSpec&
 
 }  // namespace
 
-std::map<std::string, Shape> required_tensors(const pack::Manifest& manifest, int64_t frames) {
+bool is_per_frame(std::string_view tensor) {
+    return tensor == kCanonicalKeypoints || tensor == kSourceMotion || tensor == kEyeOpen ||
+           tensor == kEyeBall;
+}
+
+int64_t Avatar::feature_entries() const {
+    return std::ranges::max(features_of) + 1;
+}
+
+int64_t Avatar::frame_of_entry(int64_t entry) const {
+    return std::ranges::find(features_of, entry) - features_of.begin();
+}
+
+std::map<std::string, Shape> required_tensors(const pack::Manifest& manifest, int64_t frames,
+                                              int64_t entries) {
     std::map<std::string, Shape> wanted{
         {std::string(kCanonicalKeypoints), {frames, manifest.keypoints.count, 3}},
         {std::string(kSourceMotion), {frames, manifest.motion.dims}}};
@@ -148,7 +169,7 @@ std::map<std::string, Shape> required_tensors(const pack::Manifest& manifest, in
             if (driving != graph.bindings.end() && driving->second == name) continue;
             Shape shape = spec.shape;
             if (shape.empty()) shape.resize(1);
-            shape[0] = frames;
+            shape[0] = entries;
             wanted.emplace(name, std::move(shape));
         }
         for (const auto& [name, spec] : graph.outputs) made.insert(name);
@@ -180,9 +201,17 @@ Avatar load_avatar(const fs::path& folder, const pack::Manifest& manifest,
     if (avatar.nv12) check_nv12_size(avatar.canvas_files.front(), document);
     avatar.mask = choose_mask(document, manifest.crop, document_file);
     avatar.crop_to_canvas = std::move(document.crop_to_canvas);
+    avatar.features_of = std::move(document.features_of);
+    if (avatar.features_of.empty()) {
+        avatar.features_of.resize(avatar.crop_to_canvas.size());
+        std::iota(avatar.features_of.begin(), avatar.features_of.end(), int64_t{0});
+    }
+    avatar.opacity = std::move(document.opacity);
+    avatar.opacity.resize(avatar.crop_to_canvas.size(), 1.0);
     const fs::path tensors_file = folder / document.tensors.file;
-    avatar.tensors = read_tensors(tensors_file, document.tensors, avatar.source_frames());
-    check_tensors(avatar.tensors, tensors_file, required_tensors(manifest, avatar.source_frames()));
+    avatar.tensors = read_tensors(tensors_file, document.tensors, avatar);
+    check_tensors(avatar.tensors, tensors_file,
+                  required_tensors(manifest, avatar.source_frames(), avatar.feature_entries()));
     avatar.name = std::move(document.name);
     avatar.title = std::move(document.title);
     avatar.license = std::move(document.license);

@@ -34,15 +34,24 @@ struct Avatar {
     std::vector<std::filesystem::path> canvas_files;  // one per source frame, or one for all
     bool nv12 = false;                                // canvas_files: one of all frames as NV12
     std::vector<Affine> crop_to_canvas;               // per source frame
-    pack::MaskSpec mask;                              // the pack's, unless the avatar overrides it
-    // Per source frame along axis 0; names = graph inputs; f32 after loading (stored u8 becomes
-    // value / 255).
+    std::vector<int64_t> features_of;  // per source frame: the entry of the features that draws it
+    std::vector<double> opacity;       // per source frame: how much of the crop is seen, 0..1
+    pack::MaskSpec mask;               // the pack's, unless the avatar overrides it
+    // Along axis 0 one entry per source frame (is_per_frame), or one per entry of the features;
+    // names = graph inputs; f32 after loading (stored u8 becomes value / 255).
     TensorMap tensors;
 
     [[nodiscard]] int64_t source_frames() const {
         return static_cast<int64_t>(crop_to_canvas.size());
     }
+    // Source frames that look alike share an entry.
+    [[nodiscard]] int64_t feature_entries() const;
+    // The first source frame of an entry: the one that it was taken from.
+    [[nodiscard]] int64_t frame_of_entry(int64_t entry) const;
 };
+
+// What is asked of every source frame, in contrast to the features that draw it.
+[[nodiscard]] bool is_per_frame(std::string_view tensor);
 
 // Source frame shown at video frame `index` when `count` frames play as a mirror loop:
 // 0..n-1, n-1..0, 0.. (the end frames are shown twice in a row, as upstream Ditto does).
@@ -54,11 +63,11 @@ struct Avatar {
 [[nodiscard]] Avatar load_avatar(const std::filesystem::path& folder,
                                  const pack::Manifest& manifest, const std::string& avatar_key);
 
-// Name -> shape of every tensor that an avatar of `frames` source frames needs for a pack: what the
-// motion composer and generator read, and graph inputs that neither the driving keypoints nor an
-// earlier graph feeds.
+// Name -> shape of every tensor that an avatar of `frames` source frames and `entries` of features
+// needs for a pack: what the motion composer and generator read, per source frame; and graph inputs
+// that neither the driving keypoints nor an earlier graph feeds, the features.
 [[nodiscard]] std::map<std::string, Shape> required_tensors(const pack::Manifest& manifest,
-                                                            int64_t frames);
+                                                            int64_t frames, int64_t entries);
 
 // Writes avatar.json, the tensor file and one canvas picture as `folder`, complete or not at all.
 // The names of the files and the hash of the tensors are filled in. Throws Error(io): the folder is

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -49,19 +50,29 @@ Affine parse_affine(const JsonReader& reader) {
     return affine;
 }
 
-std::vector<Affine> parse_source_frames(const JsonReader& reader) {
+void parse_source_frames(const JsonReader& reader, AvatarDocument& document) {
     const size_t count = reader.array_size();
     if (count == 0 || count > kMaxSourceFrames) {
         reader.fail(fmt::format("1 to {} source frames", kMaxSourceFrames));
     }
-    std::vector<Affine> affines;
-    affines.reserve(count);
+    int64_t entries = 0;
     for (size_t i = 0; i < count; ++i) {
         const JsonReader frame = reader.at(i);
-        frame.expect_keys({"crop_to_canvas"});
-        affines.push_back(parse_affine(frame.at("crop_to_canvas")));
+        frame.expect_keys({"crop_to_canvas", "features", "opacity"});
+        document.crop_to_canvas.push_back(parse_affine(frame.at("crop_to_canvas")));
+        if (frame.has("features") != reader.at(0).has("features")) {
+            frame.fail("\"features\" in every source frame, or in none");
+        }
+        if (frame.has("features")) {
+            // A new entry is the next one: none can be missing.
+            document.features_of.push_back(frame.at("features").integer(0, entries));
+            entries = std::max(entries, document.features_of.back() + 1);
+        }
+        if (frame.has("opacity")) {
+            document.opacity.resize(count, 1.0);
+            document.opacity[i] = frame.at("opacity").number(0.0, 1.0);
+        }
     }
-    return affines;
 }
 
 std::vector<std::string> parse_canvas_files(const JsonReader& reader, size_t source_frames) {
@@ -89,7 +100,7 @@ AvatarDocument parse_avatar_document(std::string_view json_text, const std::stri
     made_for.expect_keys({"name", "avatar_key"});
     document.pack_name = made_for.at("name").text();
     document.avatar_key = pack::parse_sha256(made_for.at("avatar_key"));
-    document.crop_to_canvas = parse_source_frames(root.at("source_frames"));
+    parse_source_frames(root.at("source_frames"), document);
     const JsonReader canvas = root.at("canvas");
     canvas.expect_keys({"width", "height", "files", "layout"});
     document.width = parse_canvas_extent(canvas.at("width"));
@@ -108,9 +119,15 @@ AvatarDocument parse_avatar_document(std::string_view json_text, const std::stri
 
 std::string avatar_document_text(const AvatarDocument& document) {
     auto frames = nlohmann::ordered_json::array();
-    for (const Affine& m : document.crop_to_canvas) {
+    for (size_t i = 0; i < document.crop_to_canvas.size(); ++i) {
+        const Affine& m = document.crop_to_canvas[i];
         const nlohmann::ordered_json rows{{m[0], m[1], m[2]}, {m[3], m[4], m[5]}};
-        frames.push_back({{"crop_to_canvas", rows}});
+        nlohmann::ordered_json frame{{"crop_to_canvas", rows}};
+        if (!document.features_of.empty()) frame["features"] = document.features_of[i];
+        if (!document.opacity.empty() && document.opacity[i] < 1.0) {
+            frame["opacity"] = document.opacity[i];
+        }
+        frames.push_back(std::move(frame));
     }
     nlohmann::ordered_json json{
         {"format", kFormat},

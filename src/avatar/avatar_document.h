@@ -25,6 +25,9 @@ struct AvatarDocument {
     std::vector<std::string> canvas_files;  // one, or one per source frame
     bool nv12 = false;  // the one canvas file holds every source frame as NV12, else pictures
     std::vector<Affine> crop_to_canvas;  // per source frame, invertible
+    // Per source frame, or empty: which entry of the cached features draws it (each its own)...
+    std::vector<int64_t> features_of;
+    std::vector<double> opacity;  // ... and how much of the drawn crop is seen, 0..1 (all of it)
     std::optional<pack::MaskSpec> mask;  // absent: the pack's
     pack::GraphFile tensors;
 };

@@ -174,8 +174,44 @@ TEST(LoadAvatar, SeveralSourceFramesShareOrOwnTheirCanvas) {
     EXPECT_EQ(avatar.source_frames(), 2);
     EXPECT_EQ(avatar.canvas_files.size(), 1U);
     EXPECT_EQ(avatar.mask.feather_px, 12.5);
+    EXPECT_EQ(avatar.features_of, (std::vector<int64_t>{0, 1}));
+    EXPECT_EQ(avatar.opacity, (std::vector<double>{1.0, 1.0}));
     edit(folder, [](json& d) { d["mask"] = {{"inset_px", 200}, {"feather_px", 100}}; });
     EXPECT_THAT(error_of([&] { (void)load(folder); }), HasSubstr("mask: found"));
+}
+
+// Three source frames, the first and the last drawn with the same features, the middle one hidden.
+TEST(LoadAvatar, SourceFramesThatLookAlikeShareFeatures) {
+    const fs::path folder = copy_of_anna();
+    const fs::path file = folder / "tensors.safetensors";
+    TensorMap tensors;
+    for (const auto& [name, tensor] : read_safetensors(file)) {
+        Shape shape = tensor.shape();
+        shape[0] = is_per_frame(name) ? 3 : 2;
+        Tensor all(tensor.dtype(), shape);
+        for (int64_t i = 0; i < shape[0]; ++i) {
+            std::copy_n(tensor.data(), tensor.bytes(),
+                        all.data() + static_cast<size_t>(i) * tensor.bytes());
+        }
+        tensors.emplace(name, std::move(all));
+    }
+    write_safetensors(file, tensors);
+    edit(folder, [&](json& document) {
+        document["tensors"]["sha256"] = sha256_of_file(file);
+        const json frame = document["source_frames"][0];
+        document["source_frames"] = json::array({frame, frame, frame});
+        for (size_t i = 0; i < 3; ++i) document["source_frames"][i]["features"] = i % 2;
+        document["source_frames"][1]["opacity"] = 0.0;
+    });
+    const Avatar avatar = load(folder);
+    EXPECT_EQ(avatar.source_frames(), 3);
+    EXPECT_EQ(avatar.feature_entries(), 2);
+    EXPECT_EQ(avatar.frame_of_entry(1), 1);
+    EXPECT_EQ(avatar.features_of, (std::vector<int64_t>{0, 1, 0}));
+    EXPECT_EQ(avatar.opacity, (std::vector<double>{1.0, 0.0, 1.0}));
+    edit(folder, [](json& d) { d["source_frames"][1]["features"] = 0; });
+    EXPECT_THAT(error_of([&] { (void)load(folder); }),
+                HasSubstr("wanted 1 on the first axis, one entry per number under \"features\""));
 }
 
 class BadDocument : public testing::TestWithParam<Change> {};
@@ -207,6 +243,9 @@ INSTANTIATE_TEST_SUITE_P(
         Change{"/source_frames/0/crop_to_canvas/1", "[1, 0]", "crop_to_canvas[1]: found [1,0]"},
         Change{"/source_frames/0/crop_to_canvas/1", "[2, 0, 0]", "an invertible map"},
         Change{"/source_frames/0/crop_to_canvas/1/2", "1e9", "crop_to_canvas[1][2]: found"},
+        Change{"/source_frames/0/features", "1", "source_frames[0].features: found 1"},
+        Change{"/source_frames/0/features", "-1", "source_frames[0].features: found -1"},
+        Change{"/source_frames/0/opacity", "1.5", "source_frames[0].opacity: found 1.5"},
         Change{"/source_frames/0/time", "0", "source_frames[0].time: unknown key"},
         Change{"/mask", R"({"inset_px": 4})", "mask.feather_px: missing"},
         Change{"/mask", R"({"inset_px": -4, "feather_px": 1})", "mask.inset_px: found -4"},
@@ -229,12 +268,16 @@ TEST(DocumentProperty, WritingAndReadingGivesTheSameDocument) {
         document.crop_to_canvas = {
             {number(random), 1.0, number(random), 2.0, number(random), number(random) * 1e-9}};
         if (i % 2 == 1) document.mask = {.inset_px = 1.25, .feather_px = 7.0, .linear = i % 4 == 1};
+        if (i % 3 == 0) document.features_of = {0};
+        if (i % 5 == 0) document.opacity = {0.25};
         document.tensors = {.file = "t.safetensors", .sha256 = std::string(64, '0')};
         const std::string text = avatar_document_text(document);
         const AvatarDocument read = parse_avatar_document(text, "x");
         EXPECT_EQ(avatar_document_text(read), text);
         EXPECT_EQ(read.name, document.name);
         EXPECT_EQ(read.crop_to_canvas, document.crop_to_canvas);
+        EXPECT_EQ(read.features_of, document.features_of);
+        EXPECT_EQ(read.opacity, document.opacity);
         ASSERT_EQ(read.mask.has_value(), document.mask.has_value());
         if (read.mask) {
             EXPECT_EQ(read.mask->linear, document.mask->linear);
@@ -263,7 +306,7 @@ TEST_F(WriteAvatar, LoadsAgainWithEveryValue) {
     const Avatar avatar = load(target);
     EXPECT_EQ(avatar.width, 32);
     EXPECT_EQ(media::read_image(avatar.canvas_files.at(0)).pixels, canvas_.pixels);
-    for (const auto& [name, shape] : required_tensors(studio(), 1)) {
+    for (const auto& [name, shape] : required_tensors(studio(), 1, 1)) {
         EXPECT_EQ(avatar.tensors.at(name).shape(), shape) << name;
     }
     const auto wanted = tensors_.at("kp_source").to_f32();

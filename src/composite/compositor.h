@@ -20,6 +20,7 @@ struct SoftMask {
     double inset_px = 0.0;
     double feather_px = 0.0;
     bool linear = false;
+    double opacity = 1.0;  // 0..1, times all of it
 };
 
 // RGB (full range) -> NV12, BT.709 limited, chroma = 2x2 mean, sited between the four pixels.
@@ -37,8 +38,9 @@ struct SoftMask {
 class PastePlan {
   public:
     // canvas: even size; not kept. crop_to_canvas maps crop pixels to canvas pixels. Throws
-    // Error(bad_pack) when the transform is singular, the mask is negative or nothing of the crop
-    // falls on the canvas, Error(bad_input) for a kernel that is not one of available_kernels().
+    // Error(bad_pack) when the transform is singular, the mask is negative, its opacity above 1, or
+    // nothing of the crop falls on the canvas, Error(bad_input) for a kernel that is not one of
+    // available_kernels().
     PastePlan(const RgbImage& canvas, const Affine& crop_to_canvas, int crop_size,
               const SoftMask& mask, std::string_view kernel = {});
     ~PastePlan();

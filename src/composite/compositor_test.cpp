@@ -253,6 +253,17 @@ TEST(PastePlan, MaskIsZeroInTheInsetAndOneInside) {
     }
 }
 
+TEST(PastePlan, OpacityLetsTheCanvasShine) {
+    const RgbImage black{64, 64, std::vector<uint8_t>(64 * 64 * 3, 0)};
+    const std::vector<float> white(48 * 48 * 3, 1.0F);
+    for (const auto& [opacity, level] : {std::pair{0.0, 0}, {0.5, 128}, {1.0, 255}}) {
+        const SoftMask mask{4.0, 8.0, false, opacity};
+        const PastePlan plan(black, {1, 0, 8, 0, 1, 8}, 48, mask);
+        EXPECT_NEAR(canvas_of(black, white, plan)[size_t{3} * (64 * 32 + 32)], level, 1);
+    }
+    EXPECT_THROW(PastePlan(black, {1, 0, 8, 0, 1, 8}, 48, {4.0, 8.0, false, 1.5}), Error);
+}
+
 TEST(PastePlan, PastingTheCanvasIntoItselfChangesNothing) {
     const int size = 40;
     const RgbImage canvas = random_image(96, 80, 3);

@@ -208,7 +208,8 @@ class TableBuilder {
         alpha_.assign(static_cast<size_t>(t_.columns) * static_cast<size_t>(t_.roi.height()), 0);
         for (int row = 0; row < t_.roi.height(); ++row) {
             for (int column = 0; column < t_.roi.width(); ++column) {
-                const double weight = weight_at(t_.roi.x0 + column, t_.roi.y0 + row);
+                const double weight =
+                    mask_.opacity * weight_at(t_.roi.x0 + column, t_.roi.y0 + row);
                 alpha_[cell(row, column)] = static_cast<int32_t>(std::lrint(weight * kWeightOne));
             }
         }
@@ -359,6 +360,10 @@ void check_geometry(int crop_size, const SoftMask& mask) {
         throw Error(ErrorCode::bad_pack,
                     fmt::format("mask: found inset {:g} px, feather {:g} px, wanted both >= 0",
                                 mask.inset_px, mask.feather_px));
+    }
+    if (!(mask.opacity >= 0.0 && mask.opacity <= 1.0)) {
+        throw Error(ErrorCode::bad_pack,
+                    fmt::format("mask: found opacity {:g}, wanted 0 to 1", mask.opacity));
     }
 }
 

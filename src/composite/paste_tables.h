@@ -13,7 +13,7 @@ namespace newscaster::composite {
 
 // Mask weight 0..1 at crop position (u, v), pixel centres at +0.5: distance to the nearest border
 // through smoothstep t*t*(3-2t), t = (distance - inset_px) / feather_px; a step when feather_px
-// is 0.
+// is 0. Without the opacity.
 [[nodiscard]] double mask_weight(const SoftMask& mask, int crop_size, double u, double v);
 
 struct PasteTables {

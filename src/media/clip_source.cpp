@@ -65,7 +65,8 @@ class LibavClip final : public ClipSource {
           fps_(fps.to_double()),
           input_(open_input(name_, "a video")),
           reader_(input_, name_, limits),
-          orientation_(orientation_of(reader_.stream(), name_)) {
+          orientation_(orientation_of(reader_.stream(), name_)),
+          shrink_to_(limits.shrink_to) {
         const AVRational rate =
             av_guess_frame_rate(input_.format.get(), &reader_.stream(), nullptr);
         if (rate.num > 0 && rate.den > 0) interval_s_ = av_q2d(av_inv_q(rate));
@@ -126,7 +127,7 @@ class LibavClip final : public ClipSource {
         if (frame.interlaced_frame != 0 && height == height_) {
             deinterlace(image, frame.top_field_first != 0);
         }
-        return make_upright(std::move(image), orientation_);
+        return shrink(make_upright(std::move(image), orientation_), shrink_to_);
     }
 
     std::string name_;
@@ -134,6 +135,7 @@ class LibavClip final : public ClipSource {
     Input input_;
     FrameReader reader_;
     int orientation_;
+    int shrink_to_;
     int width_ = 0;
     int height_ = 0;
     double start_s_ = 0.0;

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
+#include "media/read_ahead.h"
 #include "media/test_support.h"
 #include "newscaster/error.h"
 
@@ -56,6 +58,64 @@ TEST_F(Clips, AnyRateKeepsItsSpeed) {
         EXPECT_LE(at(*picture, 5, 5), 101) << rate;
         EXPECT_GE(at(*picture, 5, 5), rate == std::string("6") ? 80 : 94) << rate;
     }
+}
+
+// A minute of NTSC stays in time to its end: nothing is cut to 29 frames a second.
+TEST_F(Clips, NtscDoesNotDrift) {
+    const auto file = make(
+        "ntsc.mkv",
+        "-f lavfi -i \"color=black:s=16x16:r=30000/1001:d=60,format=gray,geq=lum='20+mod(N,200)'\" "
+        "-c:v ffv1");
+    const auto clip = ClipSource::open(file, {25, 1});
+    int64_t k = 0;
+    for (auto picture = clip->read(); picture; picture = clip->read(), ++k) {
+        // Containers round times: within a millisecond of a change either frame is right.
+        const auto shown = [k](double slack_s) {
+            const double seconds = static_cast<double>(k) / 25.0 + slack_s;
+            return 20 + static_cast<int64_t>(std::max(seconds, 0.0) * 30000.0 / 1001.0) % 200;
+        };
+        const int found = at(*picture, 8, 8);
+        ASSERT_TRUE(found == shown(-1.5e-3) || found == shown(1.5e-3))
+            << "found " << found << ", wanted " << shown(0.0) << " at " << k << " / 25 s";
+    }
+    EXPECT_NEAR(static_cast<double>(k), 1500.0, 1.0);
+}
+
+TEST_F(Clips, ReadingAheadChangesNothing) {
+    std::string arguments = kRamp;
+    arguments.replace(arguments.find("%s"), 2, "25");
+    const auto file = make("ahead.mkv", arguments + " -c:v ffv1");
+    const auto plain = ClipSource::open(file, {25, 1});
+    const auto ahead = read_ahead(ClipSource::open(file, {25, 1}));
+    int pictures = 0;
+    for (auto wanted = plain->read(); wanted; wanted = plain->read(), ++pictures) {
+        const auto found = ahead->read();
+        ASSERT_TRUE(found);
+        EXPECT_EQ(found->pixels, wanted->pixels);
+    }
+    EXPECT_GT(pictures, 40);
+    EXPECT_FALSE(ahead->read());
+    EXPECT_FALSE(ahead->read());
+    // Given up in the middle, its thread ends.
+    const auto left = read_ahead(ClipSource::open(file, {25, 1}));
+    EXPECT_TRUE(left->read());
+}
+
+TEST_F(Clips, ReadingAheadPassesFaultsOn) {
+    class Faulty : public ClipSource {
+      public:
+        std::optional<RgbImage> read() override {
+            if (reads_++ < 2) return RgbImage{2, 2, std::vector<uint8_t>(12)};
+            throw Error(ErrorCode::bad_input, "damaged");
+        }
+
+      private:
+        int reads_ = 0;
+    };
+    const auto clip = read_ahead(std::make_unique<Faulty>());
+    EXPECT_TRUE(clip->read());
+    EXPECT_TRUE(clip->read());
+    EXPECT_THROW((void)clip->read(), Error);
 }
 
 TEST_F(Clips, UnevenTimesCount) {

@@ -10,6 +10,7 @@ extern "C" {
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <new>
 #include <span>
@@ -86,11 +87,33 @@ int orientation_of(const AVFrame& frame) {
 
 }  // namespace
 
+RgbImage shrink(RgbImage image, int longest) {
+    const int side = std::max(image.width, image.height);
+    if (longest == 0 || side <= longest) return image;
+    const auto scaled = [&](int extent) {
+        const double share = static_cast<double>(longest) / static_cast<double>(side);
+        return std::max(1, static_cast<int>(std::lround(share * extent)));
+    };
+    RgbImage small{scaled(image.width), scaled(image.height), {}};
+    small.pixels.resize(3 * static_cast<size_t>(small.width) * static_cast<size_t>(small.height));
+    const SwsPtr scaler(sws_getContext(
+        image.width, image.height, AV_PIX_FMT_RGB24, small.width, small.height, AV_PIX_FMT_RGB24,
+        SWS_AREA | SWS_ACCURATE_RND | SWS_BITEXACT, nullptr, nullptr, nullptr));
+    if (!scaler) throw std::bad_alloc();
+    const std::array<const uint8_t*, 4> from{image.pixels.data(), nullptr, nullptr, nullptr};
+    const std::array<int, 4> from_stride{3 * image.width, 0, 0, 0};
+    const std::array<uint8_t*, 4> to{small.pixels.data(), nullptr, nullptr, nullptr};
+    const std::array<int, 4> to_stride{3 * small.width, 0, 0, 0};
+    sws_scale(scaler.get(), from.data(), from_stride.data(), 0, image.height, to.data(),
+              to_stride.data());
+    return small;
+}
+
 RgbImage read_image(const std::filesystem::path& file, const PictureLimits& limits) {
     const AvFramePtr frame = decode_picture(file.string(), limits);
     // Pictures that name no matrix are JFIF-like.
     RgbImage image = to_rgb(*frame, frame->width, frame->height, SWS_CS_ITU601);
-    return make_upright(std::move(image), orientation_of(*frame));
+    return shrink(make_upright(std::move(image), orientation_of(*frame)), limits.shrink_to);
 }
 
 void write_png(const std::filesystem::path& file, const RgbImage& image) {

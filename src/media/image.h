@@ -12,6 +12,7 @@ namespace newscaster::media {
 struct PictureLimits {
     int side_px = 16384;
     int64_t pixels = 64LL << 20U;
+    int shrink_to = 0;  // what is read has no longer side than this; 0: its own size
 };
 
 // Decodes one picture to 8-bit RGB, turned upright by its EXIF orientation; transparent pixels are
@@ -24,6 +25,10 @@ struct PictureLimits {
 // Whether the file is a video of more than one picture; animations (GIF, APNG, WebP) count as
 // pictures. Throws like read_image.
 [[nodiscard]] bool is_clip(const std::filesystem::path& file, const PictureLimits& limits = {});
+
+// The same picture, smaller (area averages), where a side is longer than `longest`; both sides stay
+// at least 1. longest 0: as it is.
+[[nodiscard]] RgbImage shrink(RgbImage image, int longest);
 
 // PNG, written atomically. Throws Error(io).
 void write_png(const std::filesystem::path& file, const RgbImage& image);

@@ -51,6 +51,18 @@ void expect_quarters(const RgbImage& image, int tolerance) {
     expect_pixel(image, 56, 24, {10, 20, 30}, tolerance);
 }
 
+TEST(Shrink, KeepsTheShapeAndTheMean) {
+    const RgbImage small = shrink(quarters(), 16);
+    ASSERT_EQ(small.width, 16);
+    ASSERT_EQ(small.height, 8);
+    expect_pixel(small, 2, 2, {255, 20, 30}, 1);
+    expect_pixel(small, 13, 6, {10, 20, 30}, 1);
+    for (const int longest : {0, 64, 100}) {
+        EXPECT_EQ(shrink(quarters(), longest).pixels, quarters().pixels) << longest;
+    }
+    EXPECT_EQ(shrink(quarters(), 1).height, 1);
+}
+
 class ImageTest : public ::testing::Test {
   protected:
     void SetUp() override { write_png(png_, quarters()); }

@@ -64,6 +64,7 @@ void add_eyes(const Framing& framing, const pack::MotionSpec& motion, TensorMap&
 TensorMap all_tensors(const pack::Pack& pack, registration::FaceFeatures features,
                       const RgbImage& crop, const Framing& framing) {
     const auto& manifest = pack.manifest();
+    const bool drawn = !features.appearance.empty();
     TensorMap tensors = std::move(features.appearance);
     const Shape points{1, manifest.keypoints.count, 3};
     const motion::Composer composer(
@@ -79,7 +80,7 @@ TensorMap all_tensors(const pack::Pack& pack, registration::FaceFeatures feature
         if (const auto name = bindings.find("source_keypoints"); name != bindings.end()) {
             put(name->second, points, composer.source_keypoints(0));
         }
-        if (const auto name = bindings.find("source_image"); name != bindings.end()) {
+        if (const auto name = bindings.find("source_image"); name != bindings.end() && drawn) {
             tensors.insert_or_assign(name->second, registration::to_planes(crop));
         }
     }
@@ -88,9 +89,10 @@ TensorMap all_tensors(const pack::Pack& pack, registration::FaceFeatures feature
 }
 
 // Keeps what the engine asks for.
-TensorMap select_required(TensorMap tensors, const pack::Manifest& manifest) {
+TensorMap select_required(TensorMap tensors, const pack::Manifest& manifest, bool features) {
     TensorMap selected;
-    for (const auto& [name, shape] : avatar::required_tensors(manifest, 1)) {
+    for (const auto& [name, shape] : avatar::required_tensors(manifest, 1, 1)) {
+        if (!features && !avatar::is_per_frame(name)) continue;
         const auto found = tensors.find(name);
         if (found == tensors.end() || found->second.shape() != shape) {
             throw Error(ErrorCode::bad_pack,
@@ -114,31 +116,51 @@ RgbImage make_canvas(RgbImage image, const std::string& name) {
     return pad_to_even(std::move(image));
 }
 
-void require_framing(const AvatarSource& source, const pack::Manifest& manifest) {
+media::PictureLimits limits_of(const AvatarSource& source) {
+    if (source.max_size != 0 && source.max_size < kMinCanvasPx) {
+        throw Error(ErrorCode::bad_input, fmt::format("largest size: found {}, wanted 0 or at "
+                                                      "least {} pixels",
+                                                      source.max_size, kMinCanvasPx));
+    }
+    return {.shrink_to = source.max_size};
+}
+
+pack::FramingSpec choose_framing(const AvatarSource& source, const pack::Manifest& manifest) {
     if (source.detectors.empty()) {
         throw Error(ErrorCode::bad_input,
                     fmt::format("{}: found neither a crop box nor face detectors, wanted one of "
                                 "them",
                                 source.picture.string()));
     }
-    if (manifest.crop.framing) return;
-    throw Error(ErrorCode::bad_pack,
-                fmt::format("pack '{}': crop.framing is missing, so faces cannot be cut for it; "
-                            "give the crop box",
-                            manifest.name));
+    if (!manifest.crop.framing) {
+        throw Error(ErrorCode::bad_pack,
+                    fmt::format("pack '{}': crop.framing is missing, so faces cannot be cut for "
+                                "it; give the crop box",
+                                manifest.name));
+    }
+    const auto choose = [](std::optional<double> wanted, double packs, double least, double most,
+                           const char* name) {
+        if (!wanted) return packs;
+        if (*wanted >= least && *wanted <= most) return *wanted;
+        throw Error(ErrorCode::bad_input,
+                    fmt::format("{}: found {:g}, wanted {:g} to {:g}", name, *wanted, least, most));
+    };
+    pack::FramingSpec framing = *manifest.crop.framing;
+    framing.scale = choose(source.crop_scale, framing.scale, 1.0, 10.0, "scale of the crop box");
+    framing.shift_x =
+        choose(source.crop_shift_x, framing.shift_x, -1.0, 1.0, "shift of the crop box");
+    framing.shift_y =
+        choose(source.crop_shift_y, framing.shift_y, -1.0, 1.0, "shift of the crop box");
+    return framing;
 }
 
-Framing frame_landmarks(const registration::FaceLandmarks& landmarks,
-                        const pack::Manifest& manifest, const RgbImage& picture,
-                        const std::string& name) {
-    Framing framing{.crop = registration::frame_face(landmarks, *manifest.crop.framing),
+std::optional<Framing> frame_landmarks(const registration::FaceLandmarks& landmarks,
+                                       const pack::FramingSpec& spec, const RgbImage& picture) {
+    Framing framing{.crop = registration::frame_face(landmarks, spec),
                     .eye_open = registration::eye_opening(landmarks)};
     framing.eye_ball = registration::iris_movement(landmarks, framing.crop);
     if (!registration::is_centred_on(framing.crop, picture.width, picture.height)) {
-        throw Error(ErrorCode::bad_input,
-                    fmt::format("{}: the face is cut in half by the picture's edge, wanted more "
-                                "of it",
-                                name));
+        return std::nullopt;
     }
     return framing;
 }
@@ -163,7 +185,9 @@ Framing frame_given(const CropBox& crop, const pack::Manifest& manifest, const s
 
 TensorMap make_tensors(const pack::Pack& pack, registration::FaceFeatures features,
                        const RgbImage& crop, const Framing& framing) {
-    return select_required(all_tensors(pack, std::move(features), crop, framing), pack.manifest());
+    const bool drawn = !features.appearance.empty();
+    return select_required(all_tensors(pack, std::move(features), crop, framing), pack.manifest(),
+                           drawn);
 }
 
 avatar::AvatarDocument describe(const AvatarSource& source, const pack::Pack& pack, int width,

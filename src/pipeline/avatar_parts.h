@@ -2,11 +2,13 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "avatar/avatar.h"
 #include "core/log.h"
 #include "device/device.h"
+#include "media/image.h"
 #include "newscaster/registration.h"
 #include "pack/pack.h"
 #include "registration/extractor.h"
@@ -27,20 +29,26 @@ struct Framing {
 // nothing of it is lost and nothing is stretched. Throws Error(bad_input) under kMinCanvasPx.
 [[nodiscard]] RgbImage make_canvas(RgbImage image, const std::string& name);
 
-// Throws Error unless faces can be found (detectors) and cut (the pack's framing).
-void require_framing(const AvatarSource& source, const pack::Manifest& manifest);
+// What media reads of the source. Throws Error(bad_input) for a bad max_size.
+[[nodiscard]] media::PictureLimits limits_of(const AvatarSource& source);
 
-// The crop and the eyes of a face. Throws Error(bad_input) when the edge cuts the face in half.
-[[nodiscard]] Framing frame_landmarks(const registration::FaceLandmarks& landmarks,
-                                      const pack::Manifest& manifest, const RgbImage& picture,
-                                      const std::string& name);
+// The pack's framing with what the user asked for. Throws Error unless faces can be found
+// (detectors) and cut (the pack has a framing), and for values out of range.
+[[nodiscard]] pack::FramingSpec choose_framing(const AvatarSource& source,
+                                               const pack::Manifest& manifest);
+
+// The crop and the eyes of a face; nullopt when the edge cuts the face in half.
+[[nodiscard]] std::optional<Framing> frame_landmarks(const registration::FaceLandmarks& landmarks,
+                                                     const pack::FramingSpec& spec,
+                                                     const RgbImage& picture);
 
 // Says what a face or a given crop box is too small for.
 void warn_if_small(double face_px, const std::string& name, const Log& log);
 [[nodiscard]] Framing frame_given(const CropBox& crop, const pack::Manifest& manifest,
                                   const std::string& name, const Log& log);
 
-// What the engine asks of an avatar of one source frame, by name.
+// What the engine asks of an avatar of one source frame, by name. Without features.appearance only
+// the part that every source frame of a clip has (avatar::is_per_frame).
 [[nodiscard]] TensorMap make_tensors(const pack::Pack& pack, registration::FaceFeatures features,
                                      const RgbImage& crop, const Framing& framing);
 

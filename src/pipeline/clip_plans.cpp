@@ -15,7 +15,8 @@ ClipPlans::ClipPlans(const avatar::Avatar& avatar, int crop_size, const composit
       height_(avatar.height),
       crop_to_canvas_(avatar.crop_to_canvas),
       crop_size_(crop_size),
-      mask_(mask) {}
+      mask_(mask),
+      opacity_(avatar.opacity) {}
 
 std::shared_ptr<const composite::PastePlan> ClipPlans::plan(int64_t source) {
     {
@@ -25,9 +26,11 @@ std::shared_ptr<const composite::PastePlan> ClipPlans::plan(int64_t source) {
         }
     }
     const auto canvas = avatar::read_nv12_canvas(file_, width_, height_, source);
+    const auto at = static_cast<size_t>(source);
+    composite::SoftMask mask = mask_;
+    mask.opacity = opacity_.at(at);
     auto plan = std::make_shared<const composite::PastePlan>(
-        composite::nv12_to_rgb(canvas), crop_to_canvas_.at(static_cast<size_t>(source)), crop_size_,
-        mask_);
+        composite::nv12_to_rgb(canvas), crop_to_canvas_.at(at), crop_size_, mask);
     const std::lock_guard lock(mutex_);
     kept_.emplace_front(source, plan);
     if (kept_.size() > kKept) kept_.pop_back();

@@ -32,6 +32,7 @@ class ClipPlans {
     std::vector<Affine> crop_to_canvas_;
     int crop_size_;
     composite::SoftMask mask_;
+    std::vector<double> opacity_;
     std::mutex mutex_;
     std::list<std::pair<int64_t, Plan>> kept_;  // latest first
 };

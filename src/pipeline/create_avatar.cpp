@@ -10,6 +10,7 @@
 #include "newscaster/registration.h"
 #include "pipeline/avatar_parts.h"
 #include "pipeline/engine_impl.h"
+#include "pipeline/source_report.h"
 #include "registration/crop_box.h"
 #include "registration/crop_sampler.h"
 #include "registration/extractor.h"
@@ -22,7 +23,7 @@ namespace {
 using pipeline::Framing;
 
 RgbImage read_source(const AvatarSource& source) {
-    RgbImage image = media::read_image(source.picture);
+    RgbImage image = media::read_image(source.picture, pipeline::limits_of(source));
     const int width = image.width;
     const int height = image.height;
     RgbImage canvas = pipeline::make_canvas(std::move(image), source.picture.string());
@@ -43,27 +44,35 @@ void check_eyes(const AvatarSource& source) {
 }
 
 Framing find_framing(const AvatarSource& source, const RgbImage& picture,
-                     const pack::Manifest& manifest, device::Device& device, const Log& log) {
-    pipeline::require_framing(source, manifest);
+                     const pack::Manifest& manifest, device::Device& device, const Log& log,
+                     pipeline::SourceReport& report) {
+    const auto spec = pipeline::choose_framing(source, manifest);
     const std::string name = source.picture.string();
     registration::FaceFinder finder(device, source.detectors);
     const auto faces = finder.find(picture);
     const auto& landmarks = registration::choose_face(faces, source.face, picture, name).landmarks;
-    const Framing framing = pipeline::frame_landmarks(landmarks, manifest, picture, name);
+    const auto framing = pipeline::frame_landmarks(landmarks, spec, picture);
+    if (!framing) {
+        throw Error(ErrorCode::bad_input,
+                    fmt::format("{}: the face is cut in half by the picture's edge, wanted more "
+                                "of it",
+                                name));
+    }
+    report.add(picture, landmarks, framing->crop);
     const double face_px = registration::face_size_px(landmarks);
     pipeline::warn_if_small(face_px, name, log);
     log(LogLevel::info, "{}: {} face(s); {:.0f} pixels, crop box {:.1f},{:.1f},{:.1f},{:.1f}", name,
-        faces.size(), face_px, framing.crop.x, framing.crop.y, framing.crop.size,
-        framing.crop.angle_deg);
-    return framing;
+        faces.size(), face_px, framing->crop.x, framing->crop.y, framing->crop.size,
+        framing->crop.angle_deg);
+    return *framing;
 }
 
 // What the user says counts.
 Framing frame(const AvatarSource& source, const RgbImage& picture, const pack::Manifest& manifest,
-              device::Device& device, const Log& log) {
+              device::Device& device, const Log& log, pipeline::SourceReport& report) {
     Framing framing =
         source.crop ? pipeline::frame_given(*source.crop, manifest, source.picture.string(), log)
-                    : find_framing(source, picture, manifest, device, log);
+                    : find_framing(source, picture, manifest, device, log, report);
     if (source.eye_open) framing.eye_open = *source.eye_open;
     if (source.eye_ball) framing.eye_ball = *source.eye_ball;
     return framing;
@@ -72,15 +81,19 @@ Framing frame(const AvatarSource& source, const RgbImage& picture, const pack::M
 void write_picture_avatar(const AvatarSource& source, const RgbImage& canvas,
                           const pack::Pack& pack, device::Device& device, const Log& log) {
     const auto crop_size = static_cast<int>(pack.manifest().crop.size_px);
-    const Framing framing = frame(source, canvas, pack.manifest(), device, log);
+    pipeline::SourceReport report(crop_size);
+    const Framing framing = frame(source, canvas, pack.manifest(), device, log, report);
     const Affine crop_to_canvas = registration::crop_to_picture(framing.crop, crop_size);
     const RgbImage crop = registration::cut_crop(canvas, crop_to_canvas, crop_size);
     registration::FaceExtractor extractor(pack, device);
-    const TensorMap tensors = pipeline::make_tensors(pack, extractor.extract(crop), crop, framing);
+    registration::FaceFeatures features = extractor.motion(crop);
+    features.appearance = extractor.appearance(crop);
+    const TensorMap tensors = pipeline::make_tensors(pack, std::move(features), crop, framing);
     avatar::write_avatar(
         source.folder,
         pipeline::describe(source, pack, canvas.width, canvas.height, {crop_to_canvas}), canvas,
         tensors, source.replace);
+    if (!report.empty()) report.write(source.folder, source.picture.filename().string());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "avatar/avatar.h"
 #include "composite/compositor.h"
@@ -15,6 +16,7 @@
 #include "encode/video_writer.h"
 #include "newscaster/error.h"
 #include "pack/pack.h"
+#include "pipeline/source_report.h"
 
 namespace newscaster {
 
@@ -156,6 +158,7 @@ std::vector<std::string> verify_pack(const fs::path& folder) {
 
 AvatarInfo describe_avatar(const fs::path& folder) {
     const auto summary = avatar::summarize_avatar(folder);
+    auto verdict = pipeline::read_verdict(folder);
     return {.name = summary.name,
             .title = summary.title,
             .license = summary.license,
@@ -164,7 +167,9 @@ AvatarInfo describe_avatar(const fs::path& folder) {
             .width = summary.width,
             .height = summary.height,
             .source_frames = summary.source_frames,
-            .tensor_bytes = summary.tensor_bytes};
+            .tensor_bytes = summary.tensor_bytes,
+            .verdict = std::move(verdict.word),
+            .advice = std::move(verdict.advice)};
 }
 
 MachineReport inspect_machine() {

@@ -71,8 +71,9 @@ void replace_source_keypoints(avatar::Avatar& avatar, const pack::Manifest& mani
         if (bound == bindings.end()) continue;
         const auto found = avatar.tensors.find(bound->second);
         if (found == avatar.tensors.end()) continue;
-        for (int64_t i = 0; i < avatar.source_frames(); ++i) {
-            std::ranges::copy(composer.source_keypoints(i), found->second.row(i).begin());
+        for (int64_t entry = 0; entry < avatar.feature_entries(); ++entry) {
+            std::ranges::copy(composer.source_keypoints(avatar.frame_of_entry(entry)),
+                              found->second.row(entry).begin());
         }
     }
 }
@@ -106,15 +107,19 @@ device::Location place_of_sources(const avatar::Avatar& avatar, const Engine::Im
 device::SourceTensors upload_sources(const avatar::Avatar& avatar, const Engine::Impl& engine) {
     const auto stream = engine.device->make_stream();
     const auto place = place_of_sources(avatar, engine);
-    device::SourceTensors sources(static_cast<size_t>(avatar.source_frames()));
+    device::SourceTensors entries(static_cast<size_t>(avatar.feature_entries()));
     for (const auto& [name, tensor] : avatar.tensors) {
         if (!is_read(engine, name)) continue;
-        for (size_t i = 0; i < sources.size(); ++i) {
-            sources[i][name] = device::upload(*engine.device, *stream, name,
+        for (size_t i = 0; i < entries.size(); ++i) {
+            entries[i][name] = device::upload(*engine.device, *stream, name,
                                               slice(tensor, static_cast<int64_t>(i)), place);
         }
     }
     stream->synchronize();
+    device::SourceTensors sources;  // frames that share an entry share its buffers
+    for (const int64_t entry : avatar.features_of) {
+        sources.push_back(entries[static_cast<size_t>(entry)]);
+    }
     return sources;
 }
 
@@ -167,7 +172,9 @@ void LoadedAvatar::add_plans(const avatar::Avatar& avatar, const composite::Soft
                                         canvas.height, width_, height_));
             }
         }
-        add_plan(canvas, avatar.crop_to_canvas[i], mask);
+        composite::SoftMask seen = mask;
+        seen.opacity = avatar.opacity[i];
+        add_plan(canvas, avatar.crop_to_canvas[i], seen);
     }
 }
 

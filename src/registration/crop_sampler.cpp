@@ -19,8 +19,9 @@ void add_pixel(const RgbImage& picture, int x, int y, double weight, Rgb& sum) {
     for (size_t c = 0; c < sum.size(); ++c) sum.at(c) += weight * picture.pixels[at + c];
 }
 
-// Bilinear, (x, y) continuous with pixel centres at +0.5.
-void add_sample(const RgbImage& picture, double x, double y, Rgb& sum) {
+// Bilinear, (x, y) continuous with pixel centres at +0.5; some of the four pixels may be beyond the
+// picture.
+void add_sample_at_edge(const RgbImage& picture, double x, double y, Rgb& sum) {
     const double left = std::floor(x - 0.5);
     const double top = std::floor(y - 0.5);
     if (left < -1.0 || top < -1.0 || left >= picture.width || top >= picture.height) return;
@@ -34,8 +35,28 @@ void add_sample(const RgbImage& picture, double x, double y, Rgb& sum) {
     add_pixel(picture, column + 1, row + 1, fx * fy, sum);
 }
 
+// The same anywhere: most samples have all four pixels.
+void add_sample(const RgbImage& picture, double x, double y, Rgb& sum) {
+    if (!(x >= 0.5 && y >= 0.5 && x < picture.width - 0.5 && y < picture.height - 0.5)) {
+        add_sample_at_edge(picture, x, y, sum);
+        return;
+    }
+    const auto column = static_cast<size_t>(x - 0.5);
+    const auto row = static_cast<size_t>(y - 0.5);
+    const double fx = x - 0.5 - static_cast<double>(column);
+    const double fy = y - 0.5 - static_cast<double>(row);
+    const size_t stride = 3 * static_cast<size_t>(picture.width);
+    const uint8_t* top = picture.pixels.data() + row * stride + 3 * column;
+    const uint8_t* bottom = top + stride;
+    for (size_t c = 0; c < 3; ++c) {
+        const double above = top[c] + fx * (top[c + 3] - top[c]);
+        const double below = bottom[c] + fx * (bottom[c + 3] - bottom[c]);
+        sum[c] += above + fy * (below - above);
+    }
+}
+
 uint8_t to_byte(double value) {
-    return static_cast<uint8_t>(std::clamp(std::lround(value), 0L, 255L));
+    return static_cast<uint8_t>(std::clamp(value, 0.0, 255.0) + 0.5);
 }
 
 // Share of pixel `index` in output cell `cell` of `step` pixels: the weights of an area average.
@@ -81,7 +102,8 @@ RgbImage cut_crop(const RgbImage& picture, const Affine& crop_to_picture, int cr
     const int samples = std::max(1, static_cast<int>(std::ceil(scale - 1e-9)));
     const double share = 1.0 / (static_cast<double>(samples) * samples);
     RgbImage crop{crop_size, crop_size, {}};
-    crop.pixels.reserve(static_cast<size_t>(crop_size) * static_cast<size_t>(crop_size) * 3);
+    crop.pixels.resize(static_cast<size_t>(crop_size) * static_cast<size_t>(crop_size) * 3);
+    uint8_t* target = crop.pixels.data();
     for (int row = 0; row < crop_size; ++row) {
         for (int column = 0; column < crop_size; ++column) {
             Rgb sum{};
@@ -93,7 +115,7 @@ RgbImage cut_crop(const RgbImage& picture, const Affine& crop_to_picture, int cr
                                sum);
                 }
             }
-            for (const double value : sum) crop.pixels.push_back(to_byte(value * share));
+            for (const double value : sum) *target++ = to_byte(value * share);
         }
     }
     return crop;
@@ -121,8 +143,8 @@ Tensor to_planes(const RgbImage& picture) {
     Tensor planes(DType::u8, {1, 3, picture.height, picture.width});
     const auto values = planes.as<uint8_t>();
     const size_t plane = values.size() / 3;
-    for (size_t i = 0; i < values.size(); ++i) {
-        values[i % 3 * plane + i / 3] = picture.pixels[i];
+    for (size_t i = 0; i < plane; ++i) {
+        for (size_t c = 0; c < 3; ++c) values[c * plane + i] = picture.pixels[3 * i + c];
     }
     return planes;
 }

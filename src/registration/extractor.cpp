@@ -79,9 +79,12 @@ TensorMap FaceExtractor::run(const Network& network, const RgbImage& crop) {
     return outputs;
 }
 
-FaceFeatures FaceExtractor::extract(const RgbImage& crop) {
+TensorMap FaceExtractor::appearance(const RgbImage& crop) {
+    return run(appearance_, crop);
+}
+
+FaceFeatures FaceExtractor::motion(const RgbImage& crop) {
     FaceFeatures features;
-    features.appearance = run(appearance_, crop);
     const TensorMap motion = run(motion_, crop);
     features.motion = values_of(motion, motion_.spec->tensor("motion"));
     features.canonical_keypoints = values_of(motion, motion_.spec->tensor("canonical_keypoints"));

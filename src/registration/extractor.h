@@ -24,9 +24,10 @@ class FaceExtractor {
     // no motion or canonical keypoints. The device must outlive the extractor.
     FaceExtractor(const pack::Pack& pack, device::Device& device);
 
-    // crop: any square picture; the graphs get their own size. Throws Error(runtime) when a graph
-    // yields a value that is not finite.
-    [[nodiscard]] FaceFeatures extract(const RgbImage& crop);
+    // crop: any square picture; the graphs get their own size. Throw Error(runtime) when a graph
+    // yields a value that is not finite. motion() leaves `appearance` empty.
+    [[nodiscard]] FaceFeatures motion(const RgbImage& crop);
+    [[nodiscard]] TensorMap appearance(const RgbImage& crop);
 
   private:
     struct Network {

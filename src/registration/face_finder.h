@@ -38,8 +38,9 @@ class FaceFinder {
 };
 
 // The face that `choice` means: "largest" (among equally large ones, the most central), "center",
-// or "1" for the largest, "2" for the next ... Throws Error(bad_input) for another word, a number
-// that there is no face for, and when there is no face at all; `name` is the picture's.
+// "1" for the largest, "2" for the next ..., or "X,Y", the one whose middle is nearest to this
+// pixel. Throws Error(bad_input) for another word, a number that there is no face for, and when
+// there is no face at all; `name` is the picture's.
 [[nodiscard]] const FoundFace& choose_face(const std::vector<FoundFace>& faces,
                                            const std::string& choice, const RgbImage& picture,
                                            const std::string& name);

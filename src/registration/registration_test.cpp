@@ -178,7 +178,9 @@ class Extraction : public ::testing::Test {
 TEST_F(Extraction, YieldsWhatTheManifestPromises) {
     FaceExtractor extractor(pack_, *device_);
     const RgbImage crop = shaded(512, 512);
-    const FaceFeatures first = extractor.extract(crop);
+    FaceFeatures first = extractor.motion(crop);
+    EXPECT_TRUE(first.appearance.empty());
+    first.appearance = extractor.appearance(crop);
     const auto& manifest = pack_.manifest();
     EXPECT_EQ(first.motion.size(), static_cast<size_t>(manifest.motion.dims));
     EXPECT_EQ(first.canonical_keypoints.size(), static_cast<size_t>(manifest.keypoints.count * 3));
@@ -186,9 +188,9 @@ TEST_F(Extraction, YieldsWhatTheManifestPromises) {
         EXPECT_EQ(first.appearance.at(name).shape(), spec.shape) << name;
     }
     // The pictures matter, and a session can be used again.
-    const FaceFeatures dark = extractor.extract({512, 512, std::vector<uint8_t>(3 * 512 * 512, 9)});
+    const FaceFeatures dark = extractor.motion({512, 512, std::vector<uint8_t>(3 * 512 * 512, 9)});
     EXPECT_NE(dark.motion, first.motion);
-    EXPECT_EQ(extractor.extract(crop).motion, first.motion);
+    EXPECT_EQ(extractor.motion(crop).motion, first.motion);
 }
 
 // Cosine of the angle between two features.
@@ -219,8 +221,8 @@ TEST_F(Extraction, ShippedAvatarsAreRecognised) {
         crop.pixels[i] = stored[i % 3 * (stored.size() / 3) + i / 3];
     }
     FaceExtractor extractor(pack_, *device_);
-    const FaceFeatures found = extractor.extract(crop);
-    const Tensor& f64 = found.appearance.at("f64");
+    const TensorMap found = extractor.appearance(crop);
+    const Tensor& f64 = found.at("f64");
     const double own = similarity(f64, anna.at("f64").to_f32());
     EXPECT_GT(own, 0.6);
     for (const char* other : {"marcus", "mei"}) {

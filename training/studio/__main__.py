@@ -91,7 +91,12 @@ def export_speech(options: argparse.Namespace) -> None:
     """A copy of a pack with newly trained speech networks; its avatars still fit."""
     from studio.export import SpeechNets, replace_speech
 
-    encoder, generator, mean, std = commands.load_speech_nets(options.work)
+    begin = None
+    if options.share < 1:
+        if options.start_from is None:
+            raise SystemExit("--share below 1 needs --start-from")
+        begin = torch.load(options.start_from, map_location="cpu", weights_only=True)
+    encoder, generator, mean, std = commands.load_speech_nets(options.work, begin, options.share)
     shutil.copytree(options.pack, options.output)
     speech = SpeechNets(encoder, generator, mean, std)
     replace_speech(speech, options.output, options.version)
@@ -181,6 +186,9 @@ def _parser() -> argparse.ArgumentParser:
     command = add("export-speech", export_speech, text, "work", "output")
     command.add_argument("--pack", type=Path, required=True, help="the pack to copy")
     command.add_argument("--version", required=True)
+    text = "weights this far from those of --start-from to the trained ones, 0 to 1 (default 1)"
+    command.add_argument("--share", type=float, default=1.0, help=text)
+    command.add_argument("--start-from", type=Path, help="file of start-from-pack")
 
     text = "Read a pack's speech networks back, for train-speech --start-from."
     command = add("start-from-pack", start_from_pack, text, "corpus", "output")

@@ -22,7 +22,7 @@ from studio.fit.keypoint_code import region_weights, train_keypoint_code
 from studio.fit.motion import MotionOptions, make_performances, train_motion
 from studio.fit.picture_data import PictureData
 from studio.fit.pictures import PictureNets, PictureOptions, new_nets, train_pictures
-from studio.fit.progress import best_device, half, restore, save_checkpoint
+from studio.fit.progress import best_device, between, half, restore, save_checkpoint
 from studio.fit.speech_data import SpeechData
 from studio.models.audio_encoder import AudioEncoder
 from studio.models.motion_generator import MotionGenerator
@@ -75,12 +75,22 @@ def fit_speech(corpus_file: Path, work: Path, audio: AudioOptions, motion: Motio
     )
 
 
-def load_speech_nets(work: Path) -> tuple[AudioEncoder, MotionGenerator, Tensor, Tensor]:
-    """The trained networks and the statistics of motion."""
+def load_speech_nets(
+    work: Path, begin: dict[str, dict[str, Tensor]] | None = None, share: float = 1.0
+) -> tuple[AudioEncoder, MotionGenerator, Tensor, Tensor]:
+    """The trained networks and the statistics of motion; with `begin` (what start-from-pack wrote)
+    only `share` of the way from there."""
     encoder, generator = AudioEncoder(), MotionGenerator()
-    restore(encoder, torch.load(work / WEIGHTS / "audio_encoder.pt", map_location="cpu")["state"])
+    audio = torch.load(work / WEIGHTS / "audio_encoder.pt", map_location="cpu")["state"]
     stored = torch.load(work / WEIGHTS / "motion_generator.pt", map_location="cpu")
-    restore(generator, stored["state"])
+    motion = stored["state"]
+    if begin is not None:
+        audio, motion = (
+            between(begin["audio"], audio, share),
+            between(begin["motion"], motion, share),
+        )
+    restore(encoder, audio)
+    restore(generator, motion)
     return encoder.eval(), generator.eval(), stored["mean"], stored["std"]
 
 

@@ -13,7 +13,7 @@ pytest.importorskip("onnx")
 pytest.importorskip("safetensors")
 
 from studio.fit.audio import AudioOptions, train_audio  # noqa: E402
-from studio.fit.progress import load_checkpoint  # noqa: E402
+from studio.fit.progress import between, load_checkpoint  # noqa: E402
 from studio.fit.speech_data import SpeechData  # noqa: E402
 from studio.manifest import group_keypoints  # noqa: E402
 from studio.models.audio_encoder import AudioEncoder, context_samples  # noqa: E402
@@ -144,3 +144,12 @@ def test_keypoint_groups_follow_the_basis() -> None:
     basis[ARKIT.index("eyeBlinkLeft"), 9, 1] = 0.02
     groups = group_keypoints(basis, list(ARKIT))
     assert (groups["lips"], groups["eyes"]) == ([7], [9])
+
+
+def test_weights_between_begin_and_end() -> None:
+    begin = {"w": torch.tensor([0.0, 2.0]), "n": torch.tensor(3)}
+    end = {"w": torch.tensor([1.0, 4.0]), "n": torch.tensor(5)}
+    assert torch.allclose(between(begin, end, 0.25)["w"], torch.tensor([0.25, 2.5]))
+    assert between(begin, end, 0.25)["n"] == 5
+    assert torch.equal(between(begin, end, 0.0)["w"], begin["w"])
+    assert torch.equal(between(begin, end, 1.0)["w"], end["w"])

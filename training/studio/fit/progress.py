@@ -32,6 +32,20 @@ def cosine_rate(peak: float, step: int, share: float, warm_up: int = 200) -> flo
     return peak * min(1.0, (step + 1) / warm_up) * 0.5 * (1 + math.cos(math.pi * share)) + 1e-5
 
 
+def between(begin: dict[str, Tensor], end: dict[str, Tensor], share: float) -> dict[str, Tensor]:
+    """Weights on the straight line between a training's begin (share 0) and end (1).
+
+    Fine-tuning gains what was trained and loses some of the rest; a part of the way often keeps
+    most of both (Wortsman et al. 2022, arXiv:2109.01903).
+    """
+    return {
+        name: torch.lerp(begin[name].float(), value.float(), share).to(value.dtype)
+        if value.is_floating_point()
+        else value
+        for name, value in end.items()
+    }
+
+
 class Average:
     """Exponential moving average of a module's floating-point state."""
 
