@@ -104,26 +104,19 @@ class LibavClip final : public ClipSource {
         if (shown_s_ > before_s) interval_s_ = shown_s_ - before_s;
     }
 
-    [[nodiscard]] RgbImage to_picture(const AVFrame& frame) const {
+    [[nodiscard]] RgbImage to_picture(const AVFrame& frame) {
         if (frame.width != width_ || frame.height != height_) {
             throw Error(ErrorCode::bad_input,
                         fmt::format("{}: the picture changes from {}x{} to {}x{}, wanted one size",
                                     name_, width_, height_, frame.width, frame.height));
-        }
-        if (frame.color_trc == AVCOL_TRC_SMPTE2084 || frame.color_trc == AVCOL_TRC_ARIB_STD_B67) {
-            throw Error(
-                ErrorCode::bad_input,
-                fmt::format("{}: found HDR colours ({}), wanted BT.709: convert the clip to "
-                            "SDR first",
-                            name_, frame.color_trc == AVCOL_TRC_SMPTE2084 ? "PQ" : "HLG"));
         }
         const AVRational pixel = av_guess_sample_aspect_ratio(
             input_.format.get(), &reader_.stream(), const_cast<AVFrame*>(&frame));
         const double aspect = pixel.num > 0 && pixel.den > 0 ? av_q2d(pixel) : 1.0;
         const auto width = static_cast<int>(std::lround(width_ * std::max(aspect, 1.0)));
         const auto height = static_cast<int>(std::lround(height_ / std::min(aspect, 1.0)));
-        RgbImage image =
-            to_rgb(frame, width, height, height_ < kHdHeight ? SWS_CS_ITU601 : SWS_CS_ITU709);
+        RgbImage image = converter_.convert(frame, width, height,
+                                            height_ < kHdHeight ? SWS_CS_ITU601 : SWS_CS_ITU709);
         if (frame.interlaced_frame != 0 && height == height_) {
             deinterlace(image, frame.top_field_first != 0);
         }
@@ -134,6 +127,7 @@ class LibavClip final : public ClipSource {
     double fps_;
     Input input_;
     FrameReader reader_;
+    RgbConverter converter_;
     int orientation_;
     int shrink_to_;
     int width_ = 0;

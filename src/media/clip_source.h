@@ -13,7 +13,7 @@ namespace newscaster::media {
 
 // One pass over one file with constant memory. The container's rotation is applied, pixels are made
 // square (nothing is made smaller), interlaced frames get the lines of their first field, other
-// depths and layouts become 8-bit RGB. Not thread-safe.
+// depths and layouts become 8-bit RGB, HDR (PQ, HLG) becomes SDR. Not thread-safe.
 class ClipSource {
   public:
     // fps: of the pictures read. Throws Error(io), or Error(bad_input): no video, a codec that
@@ -23,8 +23,8 @@ class ClipSource {
     virtual ~ClipSource() = default;
 
     // Picture k is what the clip shows k / fps after its first frame, by the timestamps in the
-    // container; nullopt at the end. Throws Error(bad_input) where data is damaged, the size
-    // changes, or the colours are HDR (PQ, HLG).
+    // container; nullopt at the end. Throws Error(bad_input) where data is damaged or the size
+    // changes.
     virtual std::optional<RgbImage> read() = 0;
 };
 

@@ -180,14 +180,6 @@ TEST_F(Clips, InterlacedLinesDoNotComb) {
     for (int y = 0; y < 48; ++y) EXPECT_LT(at(*picture, 10, y), 10) << y;
 }
 
-TEST_F(Clips, HdrIsRefusedInWords) {
-    const auto file = make("hlg.mkv",
-                           "-f lavfi -i color=gray:s=64x48:r=25:d=0.2 -pix_fmt yuv420p10le "
-                           "-color_trc arib-std-b67 -c:v ffv1");
-    const auto clip = ClipSource::open(file, {25, 1});
-    EXPECT_THROW((void)clip->read(), Error);
-}
-
 TEST_F(Clips, ClipsAndPictures) {
     EXPECT_TRUE(is_clip(make("a.mp4", "-f lavfi -i color=gray:s=64x48:r=25:d=0.2 -c:v libx264")));
     EXPECT_FALSE(

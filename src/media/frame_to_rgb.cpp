@@ -43,12 +43,12 @@ PixelLayout layout_of(const AVFrame& frame) {
     return {format, full || rgb || (grey && frame.color_range != AVCOL_RANGE_MPEG), rgb, alpha};
 }
 
-// 8-bit interleaved pixels, 3 or 4 bytes each, rows without gaps.
-std::vector<uint8_t> convert(const AVFrame& frame, const PixelLayout& layout, int width, int height,
-                             int untagged_matrix) {
-    const AVPixelFormat target = layout.alpha ? AV_PIX_FMT_RGBA : AV_PIX_FMT_RGB24;
+// Interleaved pixels without gaps between rows; Value: of the target's components.
+template <typename Value>
+std::vector<Value> convert(const AVFrame& frame, const PixelLayout& layout, AVPixelFormat target,
+                           const RgbImage& size, int untagged_matrix) {
     const SwsPtr scaler(sws_getContext(
-        frame.width, frame.height, layout.format, width, height, target,
+        frame.width, frame.height, layout.format, size.width, size.height, target,
         SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP | SWS_BITEXACT,
         nullptr, nullptr, nullptr));
     if (!scaler) throw std::bad_alloc();
@@ -60,10 +60,11 @@ std::vector<uint8_t> convert(const AVFrame& frame, const PixelLayout& layout, in
     // Fails for RGB sources, which need no matrix.
     sws_setColorspaceDetails(scaler.get(), coefficients, layout.full_range ? 1 : 0,
                              sws_getCoefficients(SWS_CS_ITU601), 1, 0, 1 << 16, 1 << 16);
-    const int stride = width * (layout.alpha ? 4 : 3);
-    std::vector<uint8_t> pixels(static_cast<size_t>(stride) * static_cast<size_t>(height));
-    std::array<uint8_t*, 4> planes{pixels.data(), nullptr, nullptr, nullptr};
-    const std::array<int, 4> strides{stride, 0, 0, 0};
+    const size_t row = static_cast<size_t>(size.width) * (target == AV_PIX_FMT_RGBA ? 4 : 3);
+    std::vector<Value> pixels(row * static_cast<size_t>(size.height));
+    std::array<uint8_t*, 4> planes{reinterpret_cast<uint8_t*>(pixels.data()), nullptr, nullptr,
+                                   nullptr};
+    const std::array<int, 4> strides{static_cast<int>(row * sizeof(Value)), 0, 0, 0};
     sws_scale(scaler.get(), frame.data, frame.linesize, 0, frame.height, planes.data(),
               strides.data());
     return pixels;
@@ -83,10 +84,23 @@ std::vector<uint8_t> blend_over_white(const std::vector<uint8_t>& rgba) {
 
 }  // namespace
 
-RgbImage to_rgb(const AVFrame& frame, int width, int height, int untagged_matrix) {
+RgbImage RgbConverter::convert(const AVFrame& frame, int width, int height, int untagged_matrix) {
     const PixelLayout layout = layout_of(frame);
-    RgbImage image{width, height, convert(frame, layout, width, height, untagged_matrix)};
-    if (layout.alpha) image.pixels = blend_over_white(image.pixels);
+    RgbImage image{width, height, {}};
+    if (is_hdr(frame)) {
+        const HdrColours colours = hdr_colours_of(frame);
+        if (!tone_map_ || tone_map_->colours() != colours) tone_map_.emplace(colours);
+        const auto signal =
+            media::convert<uint16_t>(frame, layout, AV_PIX_FMT_RGB48, image, SWS_CS_BT2020);
+        image.pixels.resize(signal.size());
+        tone_map_->apply(signal, image.pixels);
+    } else if (layout.alpha) {
+        image.pixels = blend_over_white(
+            media::convert<uint8_t>(frame, layout, AV_PIX_FMT_RGBA, image, untagged_matrix));
+    } else {
+        image.pixels =
+            media::convert<uint8_t>(frame, layout, AV_PIX_FMT_RGB24, image, untagged_matrix);
+    }
     return image;
 }
 

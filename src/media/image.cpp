@@ -112,7 +112,7 @@ RgbImage shrink(RgbImage image, int longest) {
 RgbImage read_image(const std::filesystem::path& file, const PictureLimits& limits) {
     const AvFramePtr frame = decode_picture(file.string(), limits);
     // Pictures that name no matrix are JFIF-like.
-    RgbImage image = to_rgb(*frame, frame->width, frame->height, SWS_CS_ITU601);
+    RgbImage image = RgbConverter().convert(*frame, frame->width, frame->height, SWS_CS_ITU601);
     return shrink(make_upright(std::move(image), orientation_of(*frame)), limits.shrink_to);
 }
 

@@ -102,6 +102,7 @@ std::vector<double> eased_opacity(const std::vector<bool>& has_face, size_t ramp
         distance[i] = std::min(distance[i], distance[i + 1] + 1);
     }
     std::vector<double> opacity;
+    opacity.reserve(distance.size());
     for (const size_t frames : distance) {
         opacity.push_back(smoothstep(static_cast<double>(frames) / static_cast<double>(ramp + 1)));
     }
@@ -156,9 +157,9 @@ Findings read_clip(const AvatarSource& source, const pack::Manifest& manifest,
                 source.picture.string(), kMaxFrames / fps);
             break;
         }
-        auto framing = track ? found_framing(*picture, spec, *track, findings, report)
-                             : given_framing(source, manifest, *picture, findings, log);
-        findings.framings.push_back(std::move(framing));
+        const auto framing = track ? found_framing(*picture, spec, *track, findings, report)
+                                   : given_framing(source, manifest, *picture, findings, log);
+        findings.framings.push_back(framing);
     }
     return findings;
 }

@@ -56,7 +56,7 @@ void add_sample(const RgbImage& picture, double x, double y, Rgb& sum) {
 }
 
 uint8_t to_byte(double value) {
-    return static_cast<uint8_t>(std::clamp(value, 0.0, 255.0) + 0.5);
+    return static_cast<uint8_t>(std::lround(std::clamp(value, 0.0, 255.0)));
 }
 
 // Share of pixel `index` in output cell `cell` of `step` pixels: the weights of an area average.

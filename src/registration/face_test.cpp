@@ -55,14 +55,16 @@ TEST(Faces, ChoiceByWordOrNumber) {
     EXPECT_EQ(&choose_face(faces, "largest", picture, "p"), faces.data());
     EXPECT_EQ(&choose_face(faces, "center", picture, "p"), &faces[1]);
     EXPECT_EQ(&choose_face(faces, "2", picture, "p"), &faces[1]);
+    EXPECT_EQ(&choose_face(faces, "60,70", picture, "p"), faces.data());
+    EXPECT_EQ(&choose_face(faces, "390,0.5", picture, "p"), &faces[1]);
     const auto fault = [&](const std::string& choice, const std::vector<FoundFace>& in) {
         return error_of([&] { static_cast<void>(choose_face(in, choice, picture, "p.png")); },
                         ErrorCode::bad_input);
     };
     EXPECT_THAT(fault("3", faces), HasSubstr("1 to 2"));
     EXPECT_THAT(fault("largest", {}), HasSubstr("p.png: no face was found"));
-    for (const char* choice : {"", "0", "-1", "2x", "Largest"}) {
-        EXPECT_THAT(fault(choice, faces), HasSubstr("largest, center or a number"));
+    for (const char* choice : {"", "0", "-1", "2x", "Largest", "1,", ",1", "1,2,3", "nan,1"}) {
+        EXPECT_THAT(fault(choice, faces), HasSubstr("largest, center, a number from 1, or X,Y"));
     }
 }
 
