@@ -15,9 +15,10 @@ FaceLandmarks square_face() {
     FaceLandmarks face;
     face.mesh.resize(468);
     for (size_t i = 0; i < face.mesh.size(); ++i) {
-        const auto row = static_cast<double>(i / 22);
-        const auto column = static_cast<double>(i % 22);
-        face.mesh[i] = {.x = 100.0 + 9.0 * column, .y = 100.0 + 9.0 * row};
+        const size_t row = i / 22;
+        const size_t column = i % 22;
+        face.mesh[i] = {.x = 100.0 + 9.0 * static_cast<double>(column),
+                        .y = 100.0 + 9.0 * static_cast<double>(row)};
     }
     face.mesh[10] = {.x = 200, .y = 100};
     face.mesh[152] = {.x = 200, .y = 300};

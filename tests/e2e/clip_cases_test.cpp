@@ -46,30 +46,31 @@ TEST_F(Clips, AClipWithoutAnyFaceIsRefused) {
 // alone, and the drawn face is there again only bit by bit.
 TEST_F(Clips, FramesWithoutAFaceStayAsTheyAre) {
     const std::string anna = std::string(NEWSCASTER_SOURCE_DIR) + "/avatars/anna/canvas.png";
-    const fs::path file =
-        made("away.mp4", {"-loop",
-                          "1",
-                          "-t",
-                          "0.8",
-                          "-i",
-                          anna,
-                          "-f",
-                          "lavfi",
-                          "-t",
-                          "0.48",
-                          "-i",
-                          "testsrc2=s=640x360",
-                          "-filter_complex",
-                          "[0]scale=640:360:flags=area,fps=25,split[a][b];[1]fps=25,setsar=1[m];"
-                          "[a][m][b]concat=n=3:v=1:a=0",
-                          "-pix_fmt",
-                          "yuv420p",
-                          "-crf",
-                          "10",
-                          "-colorspace",
-                          "bt709",
-                          "-color_range",
-                          "tv"});
+    const std::string filter =
+        "[0]scale=640:360:flags=area,fps=25,split[a][b];[1]fps=25,setsar=1[m];"
+        "[a][m][b]concat=n=3:v=1:a=0";
+    const fs::path file = made("away.mp4", {"-loop",
+                                            "1",
+                                            "-t",
+                                            "0.8",
+                                            "-i",
+                                            anna,
+                                            "-f",
+                                            "lavfi",
+                                            "-t",
+                                            "0.48",
+                                            "-i",
+                                            "testsrc2=s=640x360",
+                                            "-filter_complex",
+                                            filter,
+                                            "-pix_fmt",
+                                            "yuv420p",
+                                            "-crf",
+                                            "10",
+                                            "-colorspace",
+                                            "bt709",
+                                            "-color_range",
+                                            "tv"});
     const RunResult made_avatar = create(file, "", {"--json"});
     ASSERT_EQ(made_avatar.exit_code, 0) << made_avatar.err;
     EXPECT_NE(made_avatar.err.find("the first at 0.80 s"), std::string::npos) << made_avatar.err;
@@ -91,12 +92,13 @@ TEST_F(Clips, FramesWithoutAFaceStayAsTheyAre) {
 
 // P17: so do frames in which something covers the mouth.
 TEST_F(Clips, ACoveredMouthStaysAsItIs) {
+    const std::string filter =
+        "fps=25,scale=1280:720:flags=area,"
+        "drawbox=x=590:y=300:w=100:h=60:c=0xb98a6b:t=fill:enable='between(t,0.99,1.29)'";
     const fs::path file =
         made("p17_hand.mp4",
              {"-loop", "1", "-t", "1.6", "-i",
-              std::string(NEWSCASTER_SOURCE_DIR) + "/avatars/anna/canvas.png", "-vf",
-              "fps=25,scale=1280:720:flags=area,"
-              "drawbox=x=590:y=300:w=100:h=60:c=0xb98a6b:t=fill:enable='between(t,0.99,1.29)'",
+              std::string(NEWSCASTER_SOURCE_DIR) + "/avatars/anna/canvas.png", "-vf", filter,
               "-pix_fmt", "yuv420p", "-crf", "10", "-colorspace", "bt709", "-color_range", "tv"});
     const RunResult made_avatar = create(file, "", {"--json"});
     ASSERT_EQ(made_avatar.exit_code, 0) << made_avatar.err;
