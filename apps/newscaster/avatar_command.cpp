@@ -1,4 +1,4 @@
-// newscaster avatar info|create.
+// newscaster avatar info|create [--preview].
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -6,6 +6,7 @@
 #include "avatar_options.h"
 #include "commands.h"
 #include "data_paths.h"
+#include "newscaster/error.h"
 #include "newscaster/inspect.h"
 #include "newscaster/registration.h"
 
@@ -37,6 +38,20 @@ void print(const AvatarInfo& info, const GlobalOptions& global) {
     for (const auto& sentence : info.advice) fmt::print("  - {}\n", sentence);
 }
 
+// Into the new avatar's own folder.
+AvatarPreviewRequest preview_of(const AvatarCreateRequest& request) {
+    AvatarPreviewRequest preview;
+    preview.avatar = request.output;
+    preview.output = (std::filesystem::path(request.output) / "preview").string();
+    preview.pack = request.pack;
+    preview.detectors = request.detectors;
+    preview.provider = request.provider;
+    preview.device = request.device;
+    preview.threads = request.threads;
+    preview.no_cache = request.no_cache;
+    return preview;
+}
+
 }  // namespace
 
 int run(const AvatarInfoRequest& request, const GlobalOptions& global) {
@@ -45,6 +60,10 @@ int run(const AvatarInfoRequest& request, const GlobalOptions& global) {
 }
 
 int run(const AvatarCreateRequest& request, const GlobalOptions& global) {
+    if (request.preview && global.json) {
+        throw Error(ErrorCode::bad_input,
+                    "--preview and --json: wanted one of them; avatar preview has --json, too");
+    }
     AvatarSource source = make_source(request);
     if (!source.crop && source.detectors.empty()) source.detectors = find_detectors();
     EngineOptions options;
@@ -56,7 +75,7 @@ int run(const AvatarCreateRequest& request, const GlobalOptions& global) {
     options.log = global.log_sink();
     const AvatarInfo info = create_avatar(options, source);
     if (global.json || !global.quiet) print(info, global);
-    return 0;
+    return request.preview ? run(preview_of(request), global) : 0;
 }
 
 }  // namespace newscaster::cli

@@ -20,13 +20,37 @@ constexpr const char* kFooter =
     "          newscaster avatar create me.mp4 -o me\n"
     "          newscaster render speech.wav -a me";
 
-void add_engine_options(CLI::App& verb, AvatarCreateRequest& request) {
+constexpr const char* kPreviewFooter =
+    "PREFIX.png shows the canvas: dark where the picture stays as it is, the crop that is redrawn\n"
+    "(white), the box that is written (yellow), the face's points (green; the pack's keypoints,\n"
+    "magenta, where no face is found). PREFIX.mp4 is the avatar speaking for three seconds.\n"
+    "\n"
+    "Examples: newscaster avatar preview me\n"
+    "          newscaster avatar preview me --audio speech.wav -o looks/me";
+
+template <typename Request>
+void add_engine_options(CLI::App& verb, Request& request) {
     add_device_options(verb, request);
     add_threads_option(verb, request.threads);
     verb.add_flag("--no-cache", request.no_cache, "Do not keep compiled graphs");
 }
 
 }  // namespace
+
+void add_preview_options(CLI::App& verb, AvatarPreviewRequest& request) {
+    verb.footer(kPreviewFooter);
+    verb.add_option("avatar", request.avatar, "Bundled name or folder")
+        ->type_name("AVATAR")
+        ->capture_default_str();
+    verb.add_option("-o,--output", request.output,
+                    "Files to write, without their endings [NAME-preview]")
+        ->type_name("PREFIX");
+    verb.add_option("--audio", request.audio, "Speech; its first 3 seconds [bundled]")
+        ->type_name("FILE");
+    verb.add_option("--detectors", request.detectors, "Folder of the face detectors [bundled]")
+        ->type_name("DIR");
+    add_engine_options(verb, request);
+}
 
 void add_avatar_options(CLI::App& verb, AvatarCreateRequest& request) {
     verb.footer(kFooter);
@@ -62,6 +86,8 @@ void add_avatar_options(CLI::App& verb, AvatarCreateRequest& request) {
         ->capture_default_str();
     verb.add_option("--detectors", request.detectors, "Folder of the face detectors [bundled]")
         ->type_name("DIR");
+    verb.add_flag("--preview", request.preview,
+                  "Add preview.png and preview.mp4 to the folder, as avatar preview makes them");
     verb.add_flag("--force", request.force, "Replace an avatar that is there already");
     verb.add_option("--name", request.name, "The avatar's name [the folder's]")->type_name("TEXT");
     verb.add_option("--title", request.title, "Name for people [the name]")->type_name("TEXT");

@@ -103,6 +103,10 @@ void CommandLine::add_avatar_verb() {
         ->type_name("AVATAR")
         ->capture_default_str();
     info->callback([this] { chosen_ = avatar_info_; });
+    CLI::App* preview =
+        verb->add_subcommand("preview", "Draw an avatar's face and mask, and let it talk for 3 s");
+    add_preview_options(*preview, avatar_preview_);
+    preview->callback([this] { chosen_ = avatar_preview_; });
     CLI::App* create = verb->add_subcommand("create", "Make an avatar of a picture");
     add_avatar_options(*create, avatar_create_);
     create->callback([this] { chosen_ = avatar_create_; });

@@ -35,6 +35,7 @@ class CommandLine {
     PackVerifyRequest pack_verify_;
     PackPlanRequest pack_plan_;
     AvatarInfoRequest avatar_info_;
+    AvatarPreviewRequest avatar_preview_;
     AvatarCreateRequest avatar_create_;
     ForensicsRequest forensics_;
     SyncRequest sync_;

@@ -11,6 +11,7 @@ int run(const PackInfoRequest& request, const GlobalOptions& global);
 int run(const PackVerifyRequest& request, const GlobalOptions& global);
 int run(const PackPlanRequest& request, const GlobalOptions& global);
 int run(const AvatarInfoRequest& request, const GlobalOptions& global);
+int run(const AvatarPreviewRequest& request, const GlobalOptions& global);
 int run(const AvatarCreateRequest& request, const GlobalOptions& global);
 int run(const ForensicsRequest& request, const GlobalOptions& global);
 int run(const SyncRequest& request, const GlobalOptions& global);

@@ -85,4 +85,14 @@ fs::path find_detectors() {
                 "folder with --detectors, or say where the face is with --crop");
 }
 
+fs::path find_speech() {
+    std::error_code ignored;
+    for (const auto& root : roots()) {
+        fs::path candidate = root / "examples/speech.wav";
+        if (fs::is_regular_file(candidate, ignored)) return candidate;
+    }
+    throw Error(ErrorCode::io,
+                "examples/speech.wav is not installed: name a recording with --audio");
+}
+
 }  // namespace newscaster::cli

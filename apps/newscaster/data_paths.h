@@ -15,4 +15,7 @@ namespace newscaster::cli {
 // Error(bad_pack) saying how to get them.
 [[nodiscard]] std::filesystem::path find_detectors();
 
+// The bundled recording of speech, in the same places. Throws Error(io).
+[[nodiscard]] std::filesystem::path find_speech();
+
 }  // namespace newscaster::cli

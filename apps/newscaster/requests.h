@@ -61,6 +61,19 @@ struct AvatarInfoRequest {
     std::string avatar = "anna";
 };
 
+// newscaster avatar preview.
+struct AvatarPreviewRequest {
+    std::string avatar = "anna";
+    std::string output;  // PREFIX.png and PREFIX.mp4; empty = NAME-preview
+    std::string audio;   // empty = the bundled speech
+    std::string pack = "studio";
+    std::string detectors;  // folder; empty = the bundled ones
+    std::string provider = "auto";
+    int device = 0;
+    int threads = 0;
+    bool no_cache = false;
+};
+
 // newscaster avatar create. Lists of numbers are as given.
 struct AvatarCreateRequest {
     std::string source;
@@ -80,6 +93,7 @@ struct AvatarCreateRequest {
     std::string eye_open;
     std::string eye_ball;
     bool force = false;
+    bool preview = false;
     std::string provider = "auto";
     int device = 0;
     int threads = 0;
@@ -124,8 +138,8 @@ struct SyncRequest {
 struct DoctorRequest {};
 
 using Request = std::variant<RenderRequest, PackInfoRequest, PackVerifyRequest, PackPlanRequest,
-                             AvatarInfoRequest, AvatarCreateRequest, ForensicsRequest, SyncRequest,
-                             DoctorRequest>;
+                             AvatarInfoRequest, AvatarPreviewRequest, AvatarCreateRequest,
+                             ForensicsRequest, SyncRequest, DoctorRequest>;
 
 struct Invocation {
     GlobalOptions global;

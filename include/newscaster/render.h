@@ -12,10 +12,11 @@
 namespace newscaster {
 
 struct RenderJob {
-    std::string audio;   // any file libav reads, or "-" for standard input
-    std::string output;  // file (png: folder), or "-" for standard output
-    std::string format;  // "mp4", "mkv", "nv12", "y4m", "png"; empty = from the file name
-    double crf = 18.0;   // H.264 quality, 0 (lossless) .. 51
+    std::string audio;         // any file libav reads, or "-" for standard input
+    std::string output;        // file (png: folder), or "-" for standard output
+    std::string format;        // "mp4", "mkv", "nv12", "y4m", "png"; empty = from the file name
+    double max_audio_s = 0.0;  // only the first seconds of the audio are spoken; 0 = all
+    double crf = 18.0;         // H.264 quality, 0 (lossless) .. 51
     std::string preset = "veryfast";      // libx264 preset
     std::filesystem::path export_motion;  // .csv, .json or .npz; empty = none
     std::filesystem::path cadence_plan;   // .json, and a picture beside it (.svg); empty = none

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <deque>
+#include <limits>
 #include <mutex>
 #include <utility>
 
@@ -51,6 +53,11 @@ bool same_file(const fs::path& a, const fs::path& b) {
 void check_options(const RenderJob& job) {
     if (!(job.crf >= 0.0 && job.crf <= kMaxCrf)) {
         throw Error(ErrorCode::bad_input, fmt::format("crf: found {}, wanted 0 to 51", job.crf));
+    }
+    if (!(job.max_audio_s >= 0.0 && std::isfinite(job.max_audio_s))) {
+        throw Error(
+            ErrorCode::bad_input,
+            fmt::format("seconds of audio: found {}, wanted 0 (all) or more", job.max_audio_s));
     }
     if (job.audio.empty()) throw Error(ErrorCode::bad_input, "no audio given");
     if (job.output.empty()) throw Error(ErrorCode::bad_input, "no output given");
@@ -154,7 +161,9 @@ class Rendering {
     RenderReport run(const std::function<bool(const RenderProgress&)>& progress) {
         std::optional<int64_t> total;
         if (const auto duration_s = source_->format().duration_s) {
-            total = static_cast<int64_t>(std::ceil(*duration_s * engine_.info().fps.to_double()));
+            const double spoken_s =
+                job_.max_audio_s > 0.0 ? std::min(*duration_s, job_.max_audio_s) : *duration_s;
+            total = static_cast<int64_t>(std::ceil(spoken_s * engine_.info().fps.to_double()));
         }
         SessionCallbacks callbacks;
         callbacks.on_frame = [&](const VideoFramePtr& frame) {
@@ -214,9 +223,18 @@ class Rendering {
         if (frame->index == 0) first_frame_s_ = seconds_since(started_);
     }
 
+    // Analysis samples that are spoken at most.
+    [[nodiscard]] int64_t most_samples() const {
+        if (job_.max_audio_s <= 0.0) return std::numeric_limits<int64_t>::max();
+        const double samples =
+            job_.max_audio_s * static_cast<double>(engine_.info().sample_rate_hz);
+        return static_cast<int64_t>(std::min(std::ceil(samples), 0x1p62));
+    }
+
     // Reads the file into the session at the pace the session accepts it.
     void feed(Session& session) {
-        while (true) {
+        const int64_t most = most_samples();
+        while (samples_ < most) {
             std::optional<media::AudioRead> piece;
             {
                 const StageMeter::Scope scope(media_meter_);
@@ -224,6 +242,8 @@ class Rendering {
             }
             if (!piece) break;
             lane_->add(samples_, *piece);
+            const auto left = static_cast<size_t>(most - samples_);
+            if (piece->mono.size() > left) piece->mono.resize(left);
             session.push_audio(piece->mono);
             samples_ += static_cast<int64_t>(piece->mono.size());
         }
