@@ -8,6 +8,7 @@ torch = pytest.importorskip("torch")
 
 from studio.faces import identity  # noqa: E402
 from studio.faces.maths import rotation, transform_keypoints  # noqa: E402
+from studio.faces.people import Blink, Model  # noqa: E402
 from studio.faces.raster import rasterise  # noqa: E402
 
 NAMES = (
@@ -51,6 +52,34 @@ def test_identities_repeat_and_differ() -> None:
     assert (first.row() != other.row()).any()
     assert set(first.shape) <= set(NAMES)
     assert set(identity.presenters(NAMES)) == {"anna", "marcus", "mei"}
+
+
+class TwoEyes(Model):
+    """An upper lid over a lower one, and a cheek, per eye."""
+
+    def __init__(self) -> None:
+        one = torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, -2.0, 0.0]])
+        self.rest = torch.cat([one, one + torch.tensor([5.0, 0.0, 0.0])])
+        self.body = len(self.rest)
+
+    def shape(self, name: str) -> torch.Tensor:
+        moved = torch.zeros(6, 3)
+        first = 0 if name == "eyeBlinkLeft" else 3
+        moved[first, 1], moved[first + 1, 1] = -0.9, 0.1
+        return moved
+
+
+def test_large_and_small_eyes_shut_as_far_as_the_base_meshs() -> None:
+    eyes = TwoEyes()
+    blink = Blink(eyes)
+    assert blink.gains(eyes.rest).tolist() == pytest.approx([1, 1])
+    person = eyes.rest.clone()
+    person[0, 1] = 1.4
+    person[4, 1] = 0.1
+    gains = blink.gains(person)
+    assert gains.tolist() == pytest.approx([1.4, 0.9])
+    shut = person + gains[0] * eyes.shape("eyeBlinkLeft")
+    assert float(shut[0, 1] - shut[1, 1]) == pytest.approx(0, abs=1e-6)
 
 
 def test_keypoints_follow_scale_turn_expression_and_shift() -> None:

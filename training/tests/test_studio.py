@@ -13,7 +13,7 @@ pytest.importorskip("onnx")
 pytest.importorskip("safetensors")
 
 from studio.fit.audio import AudioOptions, train_audio  # noqa: E402
-from studio.fit.progress import between, load_checkpoint  # noqa: E402
+from studio.fit.progress import Clock, between, load_checkpoint  # noqa: E402
 from studio.fit.speech_data import SpeechData  # noqa: E402
 from studio.manifest import group_keypoints  # noqa: E402
 from studio.models.audio_encoder import AudioEncoder, context_samples  # noqa: E402
@@ -136,6 +136,12 @@ def test_training_resumes(tmp_path: Path) -> None:
         steps.append(saved["step"])
     assert steps[1] > steps[0] > 0
     assert len((tmp_path / "audio_encoder.jsonl").read_text().splitlines()) >= 2
+
+
+def test_time_spent_before_counts() -> None:
+    assert Clock(1.0).share == pytest.approx(0, abs=0.05)
+    assert Clock(1.0, spent=30.0).share == pytest.approx(0.5, abs=0.05)
+    assert Clock(1.0, spent=90.0).share == 1.0
 
 
 def test_keypoint_groups_follow_the_basis() -> None:

@@ -21,7 +21,7 @@ _TEETH = 14
 _COLUMNS_PER_TOOTH, _TOOTH_ROWS = 8, 10
 _LASHES = (("helper-l-eyelashes-2", True), ("helper-r-eyelashes-2", True),
            ("helper-l-eyelashes-1", False), ("helper-r-eyelashes-1", False))  # fmt: skip
-_BROW_STRANDS = 230
+_BROW_STRANDS = 480
 _NECK_CENTRE_Z = 0.28
 _SEED = 5
 
@@ -316,26 +316,34 @@ def _add_lashes(b: _Builder, centres: Array, rng: np.random.Generator) -> None:
         eye = centres[0] if "-l-" in group else centres[1]
         distance = np.linalg.norm(helper - eye, axis=1)
         lines = []
-        for x in np.linspace(
-            helper[:, 0].min() + 0.015, helper[:, 0].max() - 0.01, 56 if upper else 22
-        ):
+        for x in _lash_roots(helper[:, 0], upper):
             near = np.flatnonzero(np.abs(helper[:, 0] - x) < 0.02)
             if len(near) < 2:
                 continue
             root = helper[near[np.argmin(distance[near])]].copy()
             root[0] = x
+            root[2] += 0.015  # in front of the lid
             way = helper[near[np.argmax(distance[near])]] - root
-            way[0] += rng.normal(0, 0.004) + (x - eye[0]) * 0.10
-            length = (0.048 if upper else 0.02) * rng.uniform(0.7, 1.1)
+            # Near the corners the helper lies flat: lashes go up or down all the same.
+            way[0] = np.clip(way[0], -0.35 * abs(way[1]), 0.35 * abs(way[1]))
+            way[0] += rng.normal(0, 0.004) + (x - eye[0]) * 0.12
+            length = (0.040 if upper else 0.015) * rng.uniform(0.7, 1.1)
             way = way / np.linalg.norm(way) * length
             curl = np.array([0, (0.35 if upper else -0.2) * length, 0])
             lines.append([root + way * t + curl * t * t for t in np.linspace(0, 1, 4)])
         strands = np.array(lines)
-        vertices, triangles, along = ribbons(strands, np.array([0.0055, 0.005, 0.0035, 0.001]))
+        vertices, triangles, along = ribbons(strands, np.array([0.0048, 0.0042, 0.003, 0.001]))
         bound, weights = nearest_weights(np.repeat(strands[:, 0], 8, 0), helper, 3)
         chance = np.repeat(rng.random(len(strands)), 8)
         attributes = np.stack([along, along * 0, np.full_like(along, 2), chance], 1)
         b.add(vertices, triangles, STRAND, ids[bound], weights, attributes)
+
+
+def _lash_roots(x: Array, upper: bool) -> Array:
+    """Positions along a lid; the corners have none, the outer one least."""
+    inner, outer = sorted((x.min(), x.max()), key=abs)
+    first, last, count = (0.12, 0.82, 64) if upper else (0.28, 0.72, 20)
+    return inner + (outer - inner) * np.linspace(first, last, count)
 
 
 def _add_brows(b: _Builder, body: Indices, rng: np.random.Generator) -> None:
@@ -347,11 +355,11 @@ def _add_brows(b: _Builder, body: Indices, rng: np.random.Generator) -> None:
     for sign in (1, -1):
         t = rng.random(_BROW_STRANDS) ** 0.95
         offset = rng.uniform(-1, 1, _BROW_STRANDS)
-        root_x = 0.13 + t * 0.46
+        root_x = 0.135 + t * 0.455 + rng.normal(0, 0.014, len(t)) * (1 - t)
         arch = 7.50 + 0.034 * np.sin(np.clip(t * 1.15, 0, 1) * np.pi * 0.72)
         root_y = arch - 0.11 * np.clip(t - 0.6, 0, 1) + offset * (0.048 * (1 - 0.75 * t) + 0.006)
-        degrees = 55 - 64 * np.clip(t * 1.6, 0, 1) - 12 * offset + rng.normal(0, 8, len(t))
-        length = 0.062 * (1 - 0.2 * t) * (0.55 + 0.45 * np.clip(t * 5, 0, 1))
+        degrees = 40 - 50 * np.clip(t * 1.6, 0, 1) - 12 * offset + rng.normal(0, 6, len(t))
+        length = 0.062 * (1 - 0.2 * t) * (0.45 + 0.55 * np.clip(t * 4, 0, 1))
         length = length * rng.uniform(0.7, 1.1, len(t))
         angle = np.deg2rad(degrees)
         lines = []
@@ -362,11 +370,11 @@ def _add_brows(b: _Builder, body: Indices, rng: np.random.Generator) -> None:
             near = np.argsort(squared, 1)[:, :5]
             weights = 1 / (np.sqrt(np.take_along_axis(squared, near, 1)) + 1e-3)
             z = (v[face][near][:, :, 2] * weights).sum(1) / weights.sum(1)
-            lift = 0.012 + 0.014 * np.sin(np.pi * min(1, s * 0.9))
+            lift = 0.008 + 0.008 * np.sin(np.pi * min(1, s * 0.9))
             lines.append(np.stack([x * sign, y, z + lift], 1))
         strands = np.stack(lines, 1)
         vertices, triangles, along = ribbons(
-            strands, np.array([0.004, 0.0055, 0.005, 0.004, 0.001])
+            strands, np.array([0.003, 0.0042, 0.004, 0.003, 0.001])
         )
         bound, weights = nearest_weights(np.repeat(strands[:, 1], 10, 0), v[face], 6, 5e-3)
         chance = np.repeat(rng.random(len(t)), 10)

@@ -132,6 +132,8 @@ def _roots(
     a, b, c = vertices[triangles].unbind(1)
     normal = torch.cross(b - a, c - a, dim=-1)
     dense = 1 + 1.2 * (middle[:, 2] > 0.2).float() + 1.5 * torch.exp(-((height / 0.12) ** 2))
+    if hair.style in ("side", *_FALLING):  # no bald line where the hair parts
+        dense = dense * (1 + 2 * torch.exp(-(((middle[:, 0] - hair.part) / 0.08) ** 2)))
     chosen = dice.pick(normal.norm(dim=1) * dense, dice.strands)
     share = dice.uniform(dice.strands, 2)
     share = torch.where(share.sum(1, keepdim=True) > 1, 1 - share, share)
@@ -152,7 +154,7 @@ def _roots(
 def _growth(roots: _Roots, hair: Hair, dice: _Dice) -> _Growth:
     x, y = roots.point[:, 0], roots.point[:, 1]
     up, one = roots.upness, torch.ones_like(x)
-    side = torch.sign(x - hair.part + 0.012 * dice.normal(dice.strands))
+    side = torch.sign(x - hair.part + 0.03 * dice.normal(dice.strands))
     chance = dice.uniform(dice.strands)
     if hair.style == "side":
         way = torch.where(x > hair.part, one, -one) * (0.35 + 0.65 * up)
@@ -162,9 +164,9 @@ def _growth(roots: _Roots, hair: Hair, dice: _Dice) -> _Growth:
     if hair.style in _FALLING:
         end = (5.55 if hair.style == "long" else 6.15) - hair.length * 0.15 + 0.15
         length = ((y - end).clamp(min=0.3) * 1.08 + 0.35 * up) * (0.93 + 0.12 * chance)
-        direction = torch.stack(
-            [side * (0.8 * up + 0.15), -0.8 * (1 - up) - 0.1, -0.35 * up - 0.1 * (1 - up)], 1
-        )
+        off_face = 0.5 * smoothstep(0.5, 1.0, roots.point[:, 2])
+        back = -0.35 * up - 0.1 * (1 - up) - off_face
+        direction = torch.stack([side * (0.8 * up + 0.15), -0.8 * (1 - up) - 0.1, back], 1)
         return _Growth(length, direction, 0.32 * up * roots.volume, 0.9)
     if hair.style == "back":
         direction = torch.stack([0.12 * torch.sign(x), 0.15 * up - 0.35 * (1 - up), -one], 1)

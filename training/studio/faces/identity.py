@@ -44,6 +44,7 @@ _SHIRTS = [srgb(*c) for c in ((232, 234, 238), (206, 220, 240), (240, 230, 222),
                               (222, 190, 190))]  # fmt: skip
 _TIES = [srgb(*c) for c in ((120, 24, 34), (30, 50, 110), (60, 60, 70), (30, 90, 80),
                             (110, 70, 120))]  # fmt: skip
+_LARGER_EYES = 0.35
 _OPPOSITES = (("-incr", "-decr"), ("-up", "-down"), ("-in", "-out"), ("-forward", "-backward"),
               ("-convex", "-concave"))  # fmt: skip
 
@@ -84,7 +85,7 @@ class Identity:
     backdrop: Backdrop
     head_size: float = 1.0
     shoulder_pads: float = 1.0
-    smile: float = 0.2
+    smile: float = 0.3
 
     @property
     def has_collar(self) -> bool:
@@ -166,6 +167,8 @@ def _draw_detail(
         value *= 0.3
     if whole_head:
         value = abs(value) * 0.7
+    if name == "eye-scale-incr":  # MakeHuman's eyes are small
+        value = min(value + _LARGER_EYES, 1.0)
     opposite = name
     for grow, shrink in _OPPOSITES:
         opposite = opposite.replace(grow, shrink)
@@ -256,14 +259,15 @@ def draw(names: Sequence[str], seed: int, wanted: Wanted | None = None) -> Ident
 
 def presenters(names: Sequence[str]) -> dict[str, Identity]:
     """The three that ship."""
-    slim = {"chin-width-decr": 0.5, "head-fat-decr": 0.35}
+    slim = {"chin-width-decr": 0.5, "head-fat-decr": 0.35, "forehead-scale-vert-decr": 0.5}
     anna = Wanted(
         (0.05, 0.05, 0.9), 0.03, 0.12, -0.1, 0.7, 3, 3, V_NECK_JACKET,
         Hair("long", 77, 0.95, 1.15, 0.28, 0.16, 1.1),
         Backdrop(5, (0.03, 0.06, 0.13), (0.15, 0.45, 0.9), 8, 12), 0.55,
-        {**slim, "head-oval": 0.5, "cheek-bones-incr": 0.4, "eye-scale-incr": 0.45,
+        {**slim, "head-oval": 0.5, "cheek-bones-incr": 0.4, "eye-scale-incr": 0.95,
+         "eye-height2-incr": 0.4,
          "mouth-upperlip-volume-incr": 0.3, "mouth-lowerlip-volume-incr": 0.3,
-         "head-scale-horiz-decr": 0.25, "nose-scale-horiz-decr": 0.25},
+         "head-scale-horiz-decr": 0.45, "nose-scale-horiz-decr": 0.25},
         {"lipstick": 0.75, "jacket": srgb(36, 52, 92), "shirt": srgb(238, 236, 232), "key_x": -0.42,
          "freckles": 0.1, "stripes": 0.0, "teeth": 0.97, "eye_shadow": 0.5},
     )  # fmt: skip
@@ -271,18 +275,19 @@ def presenters(names: Sequence[str]) -> dict[str, Identity]:
         (0.92, 0.03, 0.05), 0.97, 0.18, 0.05, 4.6, 0, 0, SUIT,
         Hair("buzz", 42, 0.6, recede=0.05, strand_width=0.012),
         Backdrop(9, (0.10, 0.10, 0.12), (0.9, 0.55, 0.2), 7, 18), 0.5,
-        {"head-oval": 0.35, "eye-scale-incr": 0.35, "cheek-bones-incr": 0.3, "head-fat-decr": 0.2,
+        {"head-oval": 0.35, "eye-scale-incr": 0.75, "eye-height2-incr": 0.35,
+         "cheek-bones-incr": 0.3, "head-fat-decr": 0.2,
          "mouth-scale-horiz-incr": 0.1, "eyebrows-angle-up": 0.2, "nose-scale-horiz-decr": 0.15},
         {"stubble": 0.45, "jacket": srgb(40, 42, 48), "shirt": srgb(226, 232, 242),
          "tie": srgb(112, 26, 38), "key_x": 0.45, "key": 1.6, "fill": 0.6, "rim": 0.9,
          "stripes": 0.0},
     )  # fmt: skip
     mei = Wanted(
-        (0.05, 0.75, 0.2), 0.06, 0.50, 0.1, 1.5, 0, 0, BLOUSE_JACKET,
+        (0.05, 0.75, 0.2), 0.06, 0.30, -0.15, 1.5, 0, 0, BLOUSE_JACKET,
         Hair("bob", 13, 1.0, 1.1, -0.25),
         Backdrop(14, (0.16, 0.17, 0.18), (0.2, 0.7, 0.75), 9, 6), 0.5,
-        {**slim, "head-oval": 0.6, "eye-scale-incr": 0.45, "cheek-bones-incr": 0.4,
-         "mouth-upperlip-volume-incr": 0.2, "head-scale-horiz-decr": 0.3,
+        {**slim, "head-oval": 0.6, "eye-scale-incr": 0.95, "eye-height2-incr": 0.4,
+         "cheek-bones-incr": 0.4, "mouth-upperlip-volume-incr": 0.2, "head-scale-horiz-decr": 0.6,
          "nose-scale-horiz-decr": 0.2},
         {"lipstick": 0.55, "jacket": srgb(120, 36, 48), "shirt": srgb(240, 236, 230),
          "key_x": -0.38, "stripes": 0.0, "age": 0.15},

@@ -156,8 +156,8 @@ def _skin_colour(s: Surface, noise: Tensor) -> Tensor:
     width = 0.050 * (1 - 0.72 * along.clamp(0, 1)) + 0.004
     brow = torch.exp(-(((y - arch) / width) ** 2) * 1.1) * (z > 0.6)
     brow = brow * smoothstep(-0.06, 0.06, along) * smoothstep(1.03, 0.8, along)
-    brow = (brow * (0.62 + 0.25 * noise[:, texture.FINE]).clamp(0, 1) * 0.62)[:, None]
-    c = c * (1 - brow) + (s.look("brows") * 1.5 + 0.03 * c) * brow
+    brow = (brow * (0.62 + 0.25 * noise[:, texture.FINE]).clamp(0, 1) * 0.80)[:, None]
+    c = c * (1 - brow) + (s.look("brows") * 1.6 + 0.10 * c) * brow
     beard = smoothstep(6.98, 6.72, y) * smoothstep(0.25, 0.8, z) * smoothstep(6.0, 6.35, y)
     beard = (beard[:, None] + spot(0, 6.84, 0.26, 0.05)).clamp(0, 1) * (1 - s.attributes[:, 0:1])
     grain = 0.50 + 0.22 * noise[:, texture.FINE, None]
@@ -206,7 +206,7 @@ def shade_skin(
     colour = colour * (1 - inside) + inside * s.constant(0.42, 0.13, 0.12) * deep
     hairy = smoothstep(-0.05, 0.10, above_hairline(x, y, z))[:, None]
     hairy = hairy * (1 - s.attributes[:, 3:4]) * scalp
-    colour = colour * (1 - 0.93 * hairy) + s.look("hair") * 0.45 * 0.93 * hairy
+    colour = colour * (1 - 0.93 * hairy) + s.look("hair") * 0.25 * 0.93 * hairy
     normal = s.normal
     across = unit(torch.cross(s.constant(0, 1.0, 0).expand_as(normal), normal, dim=-1))
     upward = torch.cross(normal, across, dim=-1)
@@ -310,7 +310,7 @@ def shade_eyes(s: Surface, lights: Lights, outward: Tensor, blink: Tensor, wide:
 def shade_strands(s: Surface, lights: Lights) -> Shaded:
     """Brows and lashes."""
     brow = s.attributes[:, 2:3] < 1.5
-    hairs = s.look("brows") * (0.8 + 0.9 * s.attributes[:, 3:4]) + s.look("skin") * 0.05
+    hairs = s.look("brows") * (1.0 + 0.7 * s.attributes[:, 3:4]) + s.look("skin") * 0.09
     colour = torch.where(brow, hairs, s.constant(0.018, 0.014, 0.012).expand_as(hairs))
     facing = lights.view.expand_as(hairs)
     shade = torch.full_like(s.lit, 0.8)
@@ -322,7 +322,7 @@ def shade_hair(s: Surface, lights: Lights, outward: Tensor) -> Shaded:
     """Kajiya and Kay 1989 with shifted highlights; the "normal" is the strand's tangent."""
     along, chance, tangent = s.attributes[:, 0], s.attributes[:, 1], s.normal
     base = s.look("hair")
-    colour = base * ((0.62 + 0.55 * chance.clamp(-0.3, 1.3)) * (0.62 + 0.45 * along))[:, None]
+    colour = base * ((0.74 + 0.32 * chance.clamp(-0.3, 1.3)) * (0.62 + 0.45 * along))[:, None]
     key, fill = lights.key[s.person], lights.fill[s.person]
     rims = [r.expand_as(tangent) for r in lights.rims]
 

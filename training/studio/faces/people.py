@@ -75,6 +75,36 @@ class Model:
         return self.shapes[ARKIT.index(name)]
 
 
+class Blink:
+    """How far shapes "eyeBlink*" have to go to shut the eyes of an identity."""
+
+    def __init__(self, model: Model) -> None:
+        self._shapes = [model.shape("eyeBlink" + side)[: model.body] for side in ("Left", "Right")]
+        rest = model.rest[: model.body]
+        pairs = []
+        for shape in self._shapes:
+            upper = int(shape[:, 1].argmin())
+            shut = rest + shape
+            distance = (shut - shut[upper]).norm(dim=1)
+            moves_less = shape.norm(dim=1) < 0.5 * shape[upper].norm()
+            lower = int(torch.where(moves_less, distance, distance + 1e3).argmin())
+            pairs.append((upper, lower))
+        self._pairs = pairs
+        self._left_open = [self._gap(rest + s, p) for s, p in zip(self._shapes, pairs, strict=True)]
+
+    @staticmethod
+    def _gap(vertices: Tensor, pair: tuple[int, int]) -> Tensor:
+        return vertices[pair[0], 1] - vertices[pair[1], 1]
+
+    def gains(self, vertices: Tensor) -> Tensor:
+        """Factors of both shapes [2] that leave an identity's lids as close as the base mesh's."""
+        gains = []
+        for shape, pair, left in zip(self._shapes, self._pairs, self._left_open, strict=True):
+            closes = -self._gap(shape, pair)
+            gains.append(((self._gap(vertices, pair) - left) / closes).clamp(0.8, 2.0))
+        return torch.stack(gains)
+
+
 def rest_geometry(model: Model, identity: Identity) -> Tensor:
     """Vertices [count, 3] of an identity at rest: dressed, arms down, the hint of a smile."""
     weights = torch.zeros(len(model.names), device=model.device)
@@ -213,6 +243,8 @@ class People:
         vertices = [rest_geometry(model, i) for i in identities]
         strands = [grow_hair(model, v, i.hair) for v, i in zip(vertices, identities, strict=True)]
         self.vertices = torch.stack(vertices)
+        blink = Blink(model)
+        self.blink_gains = torch.stack([blink.gains(v) for v in vertices])
         self.hair = torch.stack([s for s, _ in strands])
         self.hair_attributes = torch.stack([a for _, a in strands])
         self.occlusion = torch.stack(

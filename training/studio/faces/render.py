@@ -119,10 +119,18 @@ class Renderer:
             radii.append(radius)
         return torch.stack(centres, 1), torch.stack(radii, 1)
 
+    def _rest_of_blinks(self, ids: Tensor, shapes: Tensor) -> Tensor:
+        """What the eyes of these people need beyond the shapes to shut."""
+        more = self.people.blink_gains[ids] - 1
+        names = ("eyeBlinkLeft", "eyeBlinkRight")
+        amount = torch.stack([shapes[:, ARKIT.index(name)] for name in names], 1) * more
+        moves = torch.stack([self.model.shape(name) for name in names])
+        return torch.einsum("be,evc->bvc", amount, moves)
+
     def _pose(self, ids: Tensor, motion: Tensor, body: Tensor) -> _Posed:
         model, shapes = self.model, motion[:, len(POSE) :]
         moved = (shapes @ model.shapes.flatten(1)).view(len(ids), model.count, 3)
-        mesh = self.people.vertices[ids] + moved
+        mesh = self.people.vertices[ids] + moved + self._rest_of_blinks(ids, shapes)
         eye_centres, eye_radii = self._turn_eyes(mesh, shapes)
         normals = torch.cat([model.normals(mesh), self.people.hair_attributes[ids][..., 2:]], 1)
         v = torch.cat([mesh, self.people.hair[ids]], 1)

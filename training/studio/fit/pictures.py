@@ -21,11 +21,13 @@ from studio.voices.arkit import BLENDSHAPE, POSE
 CHECKPOINT = "pictures.pt"
 _MAP_SIZES = (64, 128, 256)
 _POSE_WEIGHT = 3.0
+_SAVE_EVERY_S = 120.0
 
 
 @dataclass(frozen=True)
 class PictureOptions:
-    """`cache_from` is the share of the time after which presenters' features train themselves."""
+    """`minutes` is the wall-clock limit of all runs that share a checkpoint together;
+    `cache_from` the share of it after which presenters' features train themselves."""
 
     minutes: float
     batch: int = 32
@@ -108,25 +110,34 @@ def train_pictures(
     extractor_optimiser = torch.optim.AdamW(
         nets.motion_extractor.parameters(), lr=1.2e-3, weight_decay=1e-3
     )
-    average, step = Average(nets, 0.998), 0
+    average, step, spent = Average(nets, 0.998), 0, 0.0
     saved = load_checkpoint(folder / CHECKPOINT, data.device)
     if saved is not None:
         nets.load_state_dict(saved["model"])
         optimiser.load_state_dict(saved["optimiser"])
         extractor_optimiser.load_state_dict(saved["extractor_optimiser"])
-        average.state, step = saved["average"], saved["step"]
+        average.state, step, spent = saved["average"], saved["step"], saved["spent"]
     size = data.sources.image.shape[-1]
     pool = Pool(options.pool, size, data.device)
     for _ in range(options.fill):
         pool.push(data.random_drives(options.rendered))
-    log, clock, first = Log(folder, "pictures"), Clock(options.minutes), step
+    log, clock = Log(folder, "pictures"), Clock(options.minutes, spent)
+
+    def save() -> None:
+        save_checkpoint(
+            folder / CHECKPOINT, model=nets.state_dict(), average=average.state, step=step,
+            optimiser=optimiser.state_dict(), spent=clock.elapsed,
+            extractor_optimiser=extractor_optimiser.state_dict(),
+        )  # fmt: skip
+
+    next_save = clock.elapsed + _SAVE_EVERY_S
     while clock.share < 1:
         if not bool(nets.cache_used) and clock.share > options.cache_from:
             nets.start_cache(data)
             average = Average(nets, 0.998)
         pool.push(data.random_drives(options.rendered))
         drives = pool.pick(options.batch)
-        rate = cosine_rate(options.peak_rate, step - first, clock.share, 150)
+        rate = cosine_rate(options.peak_rate, step, clock.share, 150)
         optimiser.param_groups[0]["lr"], optimiser.param_groups[1]["lr"] = rate, 6 * rate
         loss, parts = _draw_loss(nets, data, drives, clock.share)
         _descend(optimiser, loss, drawing)
@@ -138,13 +149,13 @@ def train_pictures(
             values = {k: v.item() for k, v in parts.items()}
             log.write(step=step, loss=loss.item(), extractor=extractor_loss.item(), **values)
         step += 1
+        if clock.elapsed > next_save:
+            save()
+            next_save = clock.elapsed + _SAVE_EVERY_S
     if not bool(nets.cache_used):
         nets.start_cache(data)
         average = Average(nets)
-    save_checkpoint(
-        folder / CHECKPOINT, model=nets.state_dict(), average=average.state, step=step,
-        optimiser=optimiser.state_dict(), extractor_optimiser=extractor_optimiser.state_dict(),
-    )  # fmt: skip
+    save()
     nets.load_state_dict(average.state)
     nets.eval()
     log.write(step=step, **evaluate_pictures(nets, data))

@@ -13,10 +13,10 @@ from torch import Tensor, nn
 
 
 class Clock:
-    """Progress 0..1 through a wall-clock limit."""
+    """Progress 0..1 through a wall-clock limit, of which `spent` seconds are over already."""
 
-    def __init__(self, minutes: float) -> None:
-        self._start, self._seconds = time.monotonic(), max(minutes * 60, 1e-3)
+    def __init__(self, minutes: float, spent: float = 0.0) -> None:
+        self._start, self._seconds = time.monotonic() - spent, max(minutes * 60, 1e-3)
 
     @property
     def elapsed(self) -> float:
