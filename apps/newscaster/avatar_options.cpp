@@ -80,6 +80,10 @@ void add_avatar_options(CLI::App& verb, AvatarCreateRequest& request) {
     verb.add_option("--max-size", request.max_size,
                     "Longest side of the video; larger sources are made smaller first [kept]")
         ->type_name("PIXELS");
+    verb.add_option("--background", request.background,
+                    "What shows through transparent parts: a colour like #00b140, or a picture "
+                    "[white]")
+        ->type_name("COLOUR|FILE");
     verb.add_option("--smooth-source", request.smooth_source,
                     "Video: frames over which the place of the face is averaged, odd")
         ->type_name("FRAMES")
@@ -117,6 +121,7 @@ AvatarSource make_source(const AvatarCreateRequest& request) {
     source.crop_shift_x = request.shift_x;
     source.crop_shift_y = request.shift_y;
     source.max_size = request.max_size;
+    source.background = request.background;
     source.smooth_source = request.smooth_source;
     source.detectors = request.detectors;
     if (!request.crop.empty()) {

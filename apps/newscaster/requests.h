@@ -85,6 +85,7 @@ struct AvatarCreateRequest {
     std::optional<double> shift_x;
     std::optional<double> shift_y;
     int max_size = 0;
+    std::string background;
     int smooth_source = 13;
     std::string detectors;  // folder; empty = the bundled ones
     std::string name;

@@ -44,6 +44,10 @@ struct AvatarSource {
     std::optional<double> crop_shift_x;
     std::optional<double> crop_shift_y;
     int max_size = 0;  // longer side in pixels; larger sources are made smaller first. 0: kept
+    // Shows through transparent parts: "#RRGGBB" or the file of a picture, which covers the canvas
+    // and is cut equally on both sides where its shape differs. Empty: white. Sources without
+    // transparent parts are refused when it is given.
+    std::string background;
     // Video: the crop boxes are the mean of so many frames around each; odd, 1 to 101.
     int smooth_source = 13;
     std::string name;                 // empty = the folder's

@@ -60,12 +60,14 @@ void deinterlace(RgbImage& image, bool top_first) {
 
 class LibavClip final : public ClipSource {
   public:
-    LibavClip(const std::filesystem::path& file, Rational fps, const PictureLimits& limits)
+    LibavClip(const std::filesystem::path& file, Rational fps, const PictureLimits& limits,
+              const Backdrop& backdrop)
         : name_(file.string()),
           fps_(fps.to_double()),
           input_(open_input(name_, "a video")),
           reader_(input_, name_, limits),
           orientation_(orientation_of(reader_.stream(), name_)),
+          converter_(backdrop, orientation_),
           shrink_to_(limits.shrink_to) {
         const AVRational rate =
             av_guess_frame_rate(input_.format.get(), &reader_.stream(), nullptr);
@@ -115,8 +117,8 @@ class LibavClip final : public ClipSource {
         const double aspect = pixel.num > 0 && pixel.den > 0 ? av_q2d(pixel) : 1.0;
         const auto width = static_cast<int>(std::lround(width_ * std::max(aspect, 1.0)));
         const auto height = static_cast<int>(std::lround(height_ / std::min(aspect, 1.0)));
-        RgbImage image = converter_.convert(frame, width, height,
-                                            height_ < kHdHeight ? SWS_CS_ITU601 : SWS_CS_ITU709);
+        RgbImage image = converter_.convert(
+            frame, width, height, height_ < kHdHeight ? SWS_CS_ITU601 : SWS_CS_ITU709, name_);
         if (frame.interlaced_frame != 0 && height == height_) {
             deinterlace(image, frame.top_field_first != 0);
         }
@@ -127,8 +129,8 @@ class LibavClip final : public ClipSource {
     double fps_;
     Input input_;
     FrameReader reader_;
-    RgbConverter converter_;
     int orientation_;
+    RgbConverter converter_;
     int shrink_to_;
     int width_ = 0;
     int height_ = 0;
@@ -145,8 +147,9 @@ class LibavClip final : public ClipSource {
 }  // namespace
 
 std::unique_ptr<ClipSource> ClipSource::open(const std::filesystem::path& file, Rational fps,
-                                             const PictureLimits& limits) {
-    return std::make_unique<LibavClip>(file, fps, limits);
+                                             const PictureLimits& limits,
+                                             const Backdrop& backdrop) {
+    return std::make_unique<LibavClip>(file, fps, limits, backdrop);
 }
 
 }  // namespace newscaster::media

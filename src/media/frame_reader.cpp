@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <new>
+#include <string_view>
 #include <utility>
 
 #include "newscaster/error.h"
@@ -35,8 +36,21 @@ bool asks_first(AVCodecID codec) {
     return std::find(kCodecs.begin(), kCodecs.end(), codec) != kCodecs.end();
 }
 
+// WebM keeps transparency beside the pictures, where libav's own VP8 and VP9 decoders overlook it.
+const AVCodec* find_decoder(const AVStream& stream) {
+    const AVCodecID id = stream.codecpar->codec_id;
+    const auto* mode = av_dict_get(stream.metadata, "alpha_mode", nullptr, 0);
+    if (mode != nullptr && std::string_view(mode->value) == "1") {
+        const AVCodec* codec = nullptr;
+        if (id == AV_CODEC_ID_VP9) codec = avcodec_find_decoder_by_name("libvpx-vp9");
+        if (id == AV_CODEC_ID_VP8) codec = avcodec_find_decoder_by_name("libvpx");
+        if (codec != nullptr) return codec;
+    }
+    return avcodec_find_decoder(id);
+}
+
 AvCodecPtr open_decoder(const AVStream& stream, const std::string& name, SizeCheck& check) {
-    const AVCodec* codec = avcodec_find_decoder(stream.codecpar->codec_id);
+    const AVCodec* codec = find_decoder(stream);
     if (codec == nullptr) {
         throw Error(ErrorCode::bad_input, fmt::format("{}: picture codec {} is not supported", name,
                                                       avcodec_get_name(stream.codecpar->codec_id)));

@@ -1,5 +1,7 @@
 #include "media/frame_to_rgb.h"
 
+#include <fmt/format.h>
+
 extern "C" {
 #include <libavutil/pixdesc.h>
 }
@@ -8,6 +10,8 @@ extern "C" {
 #include <new>
 #include <utility>
 #include <vector>
+
+#include "newscaster/error.h"
 
 namespace newscaster::media {
 
@@ -70,22 +74,45 @@ std::vector<Value> convert(const AVFrame& frame, const PixelLayout& layout, AVPi
     return pixels;
 }
 
-std::vector<uint8_t> blend_over_white(const std::vector<uint8_t>& rgba) {
+std::vector<uint8_t> blend(const std::vector<uint8_t>& rgba, const RgbImage& behind) {
     std::vector<uint8_t> rgb(rgba.size() / 4 * 3);
     for (size_t i = 0; i < rgba.size() / 4; ++i) {
         const int alpha = rgba[4 * i + 3];
         for (size_t c = 0; c < 3; ++c) {
-            const int value = rgba[4 * i + c] * alpha + 255 * (255 - alpha);
+            const int value = rgba[4 * i + c] * alpha + behind.pixels[3 * i + c] * (255 - alpha);
             rgb[3 * i + c] = static_cast<uint8_t>((value + 127) / 255);
         }
     }
     return rgb;
 }
 
+// Makes upright pictures lie as those that `orientation` makes upright.
+int undone(int orientation) {
+    if (orientation == 6) return 8;
+    return orientation == 8 ? 6 : orientation;
+}
+
 }  // namespace
 
-RgbImage RgbConverter::convert(const AVFrame& frame, int width, int height, int untagged_matrix) {
+const RgbImage& RgbConverter::behind(int width, int height) {
+    if (behind_.width != width || behind_.height != height) {
+        const bool turned = orientation_ >= 5;
+        behind_ = make_upright(
+            turned ? backdrop_.covering(height, width) : backdrop_.covering(width, height),
+            undone(orientation_));
+    }
+    return behind_;
+}
+
+RgbImage RgbConverter::convert(const AVFrame& frame, int width, int height, int untagged_matrix,
+                               const std::string& name) {
     const PixelLayout layout = layout_of(frame);
+    if (backdrop_.wanted() && (!layout.alpha || is_hdr(frame))) {
+        throw Error(ErrorCode::bad_input,
+                    fmt::format("{}: found pixels that are all opaque ({}), wanted transparent "
+                                "parts for the background to show through",
+                                name, av_get_pix_fmt_name(layout.format)));
+    }
     RgbImage image{width, height, {}};
     if (is_hdr(frame)) {
         const HdrColours colours = hdr_colours_of(frame);
@@ -95,8 +122,9 @@ RgbImage RgbConverter::convert(const AVFrame& frame, int width, int height, int 
         image.pixels.resize(signal.size());
         tone_map_->apply(signal, image.pixels);
     } else if (layout.alpha) {
-        image.pixels = blend_over_white(
-            media::convert<uint8_t>(frame, layout, AV_PIX_FMT_RGBA, image, untagged_matrix));
+        image.pixels =
+            blend(media::convert<uint8_t>(frame, layout, AV_PIX_FMT_RGBA, image, untagged_matrix),
+                  behind(width, height));
     } else {
         image.pixels =
             media::convert<uint8_t>(frame, layout, AV_PIX_FMT_RGB24, image, untagged_matrix);

@@ -109,11 +109,15 @@ RgbImage shrink(RgbImage image, int longest) {
     return small;
 }
 
-RgbImage read_image(const std::filesystem::path& file, const PictureLimits& limits) {
+RgbImage read_image(const std::filesystem::path& file, const PictureLimits& limits,
+                    const Backdrop& backdrop) {
     const AvFramePtr frame = decode_picture(file.string(), limits);
+    const int orientation = orientation_of(*frame);
     // Pictures that name no matrix are JFIF-like.
-    RgbImage image = RgbConverter().convert(*frame, frame->width, frame->height, SWS_CS_ITU601);
-    return shrink(make_upright(std::move(image), orientation_of(*frame)), limits.shrink_to);
+    RgbImage image =
+        RgbConverter(backdrop, orientation)
+            .convert(*frame, frame->width, frame->height, SWS_CS_ITU601, file.string());
+    return shrink(make_upright(std::move(image), orientation), limits.shrink_to);
 }
 
 void write_png(const std::filesystem::path& file, const RgbImage& image) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "core/stage_types.h"
+#include "media/backdrop.h"
 
 namespace newscaster::media {
 
@@ -16,11 +17,11 @@ struct PictureLimits {
 };
 
 // Decodes one picture to 8-bit RGB, turned upright by its EXIF orientation; transparent pixels are
-// blended over white. The first frame of an animation; a video of one frame is a picture, too.
-// Throws Error(io), or Error(bad_input) naming the file: no picture, CMYK, a video, beyond the
-// limits.
+// blended over the backdrop, white if none is given. The first frame of an animation; a video of
+// one frame is a picture, too. Throws Error(io), or Error(bad_input) naming the file: no picture,
+// CMYK, a video, beyond the limits, all opaque where a backdrop is wanted.
 [[nodiscard]] RgbImage read_image(const std::filesystem::path& file,
-                                  const PictureLimits& limits = {});
+                                  const PictureLimits& limits = {}, const Backdrop& backdrop = {});
 
 // Whether the file is a video of more than one picture; animations (GIF, APNG, WebP) count as
 // pictures. Throws like read_image.

@@ -122,6 +122,24 @@ TEST_F(ImageTest, TransparentPixelsBecomeWhite) {
     expect_pixel(image, 56, 24, {132, 137, 142}, 1);  // half of (10, 20, 30)
 }
 
+TEST_F(ImageTest, ABackdropShowsThroughTransparentPixels) {
+    ffmpeg("-i " + png_ +
+           " -vf \"format=rgba,geq=r='r(X,Y)':g='g(X,Y)':b='b(X,Y)':a='if(lt(X,32),0,255)'\" " +
+           scratch_.file("alpha.png"));
+    const std::string file = scratch_.file("alpha.png");
+    const RgbImage green = read_image(file, {}, Backdrop::of("#00b140"));
+    expect_pixel(green, 8, 8, {0, 177, 64}, 0);
+    expect_pixel(green, 56, 24, {10, 20, 30}, 0);
+    expect_quarters(read_image(file, {}, Backdrop::of(png_)), 0);
+    try {
+        (void)read_image(png_, {}, Backdrop::of("#00b140"));
+        FAIL() << "an opaque picture has nothing for a backdrop to show through";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::bad_input);
+        EXPECT_THAT(error.what(), HasSubstr("a.png: found pixels that are all opaque (rgb24)"));
+    }
+}
+
 // A JPEG with an EXIF block that holds only the orientation.
 std::string with_orientation(const std::string& jpeg, char orientation) {
     const std::string tiff = std::string("MM\0\x2a\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0", 19) +

@@ -125,6 +125,10 @@ media::PictureLimits limits_of(const AvatarSource& source) {
     return {.shrink_to = source.max_size};
 }
 
+media::Backdrop backdrop_of(const AvatarSource& source) {
+    return source.background.empty() ? media::Backdrop() : media::Backdrop::of(source.background);
+}
+
 pack::FramingSpec choose_framing(const AvatarSource& source, const pack::Manifest& manifest) {
     if (source.detectors.empty()) {
         throw Error(ErrorCode::bad_input,

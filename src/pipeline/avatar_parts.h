@@ -32,6 +32,9 @@ struct Framing {
 // What media reads of the source. Throws Error(bad_input) for a bad max_size.
 [[nodiscard]] media::PictureLimits limits_of(const AvatarSource& source);
 
+// What shows through transparent parts. Throws Error like media::Backdrop::of.
+[[nodiscard]] media::Backdrop backdrop_of(const AvatarSource& source);
+
 // The pack's framing with what the user asked for. Throws Error unless faces can be found
 // (detectors) and cut (the pack has a framing), and for values out of range.
 [[nodiscard]] pack::FramingSpec choose_framing(const AvatarSource& source,

@@ -56,8 +56,9 @@ class ClipReader {
           crop_size_(static_cast<int>(pack.manifest().crop.size_px)),
           extractor_(pack, device),
           keys_(least_gap(std::ssize(track.framings), most_entries(pack.manifest()))),
-          clip_(media::read_ahead(media::ClipSource::open(
-              source.picture, pack.manifest().frame_rate, limits_of(source)))) {}
+          clip_(
+              media::read_ahead(media::ClipSource::open(source.picture, pack.manifest().frame_rate,
+                                                        limits_of(source), backdrop_of(source)))) {}
 
     // Reads the next source frame and yields its canvas.
     Nv12Image next() {

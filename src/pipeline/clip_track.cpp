@@ -148,8 +148,8 @@ Findings read_clip(const AvatarSource& source, const pack::Manifest& manifest,
         track.emplace(source, device);
     }
     const double fps = manifest.frame_rate.to_double();
-    const auto clip = media::read_ahead(
-        media::ClipSource::open(source.picture, manifest.frame_rate, limits_of(source)));
+    const auto clip = media::read_ahead(media::ClipSource::open(
+        source.picture, manifest.frame_rate, limits_of(source), backdrop_of(source)));
     Findings findings;
     while (const auto picture = clip->read()) {
         if (findings.framings.size() == kMaxFrames) {

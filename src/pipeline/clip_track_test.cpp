@@ -35,7 +35,9 @@ TEST(FillGaps, LongGapsAreHiddenAndLeftAndEnteredBitByBit) {
     for (size_t i = 0; i < found.size(); ++i) {
         EXPECT_EQ(track.has_face[i], found[i].has_value()) << i;
         EXPECT_DOUBLE_EQ(track.opacity[i], track.opacity[19 - i]) << i;
-        if (!found[i]) EXPECT_EQ(track.opacity[i], 0.0) << i;
+        if (!found[i]) {
+            EXPECT_EQ(track.opacity[i], 0.0) << i;
+        }
     }
     for (size_t i = 12; i < 16; ++i) EXPECT_GT(track.opacity[i], track.opacity[i - 1]) << i;
     EXPECT_EQ(track.opacity[15], 1.0);

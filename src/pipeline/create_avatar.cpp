@@ -23,7 +23,8 @@ namespace {
 using pipeline::Framing;
 
 RgbImage read_source(const AvatarSource& source) {
-    RgbImage image = media::read_image(source.picture, pipeline::limits_of(source));
+    RgbImage image = media::read_image(source.picture, pipeline::limits_of(source),
+                                       pipeline::backdrop_of(source));
     const int width = image.width;
     const int height = image.height;
     RgbImage canvas = pipeline::make_canvas(std::move(image), source.picture.string());

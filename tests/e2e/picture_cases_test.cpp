@@ -44,6 +44,37 @@ TEST_F(Pictures, StillFormats) {
     EXPECT_EQ(canvas.at(320, 150), original.at(320, 150));
 }
 
+// What shows through transparent parts is asked for: a colour or a picture, in the render, too.
+TEST_F(Pictures, Background) {
+    const fs::path cut_out =
+        made("background_alpha.png",
+             {"-i", portrait().string(), "-vf",
+              "format=rgba,geq=r='r(X,Y)':g='g(X,Y)':b='b(X,Y)':a='255*between(X,200,440)'",
+              "-frames:v", "1"});
+    expect_created(cut_out, kPortraitCrop, {"--background", "#00b140"});
+    const Pixels canvas(canvas_);
+    EXPECT_EQ(canvas.at(10, 10), (std::array<int, 3>{0, 0xb1, 0x40}));
+    EXPECT_EQ(canvas.at(320, 150), Pixels(portrait()).at(320, 150));
+    const fs::path video = render(cut(6400), "green.mp4");
+    EXPECT_LE(distance(Pixels(video, 3).at(40, 40), {0, 0xb1, 0x40}), 2);
+
+    const fs::path studio = bars("navy");  // covers 640x360; its bars above and below are cut off
+    expect_created(cut_out, kPortraitCrop, {"--background", studio.string()});
+    const Pixels over_picture(canvas_);
+    for (const int x : {6, 100, 634}) {
+        for (const int y : {4, 180, 355}) {
+            EXPECT_LE(distance(over_picture.at(x, y), {0, 0, 128}), 1) << x << ',' << y;
+        }
+    }
+}
+
+TEST_F(Pictures, BackgroundRefusals) {
+    const std::vector<std::string> green{"--background", "#00b140"};
+    expect_refused(portrait(), kPortraitCrop, 2, "all opaque", green);
+    expect_refused(portrait(), kPortraitCrop, 2, "#00b14", {"--background", "#00b14"});
+    expect_refused(portrait(), kPortraitCrop, 5, "nowhere.png", {"--background", "nowhere.png"});
+}
+
 // P13: odd sides are padded by a pixel, never scaled; large pictures are kept.
 TEST_F(Pictures, Sizes) {
     const fs::path odd =
