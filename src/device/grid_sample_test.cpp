@@ -124,8 +124,10 @@ class GridSampleTest : public ::testing::Test {
     }
 
     std::vector<float> sample(const OnnxBuilder& builder, std::span<const float> volume,
-                              std::span<const float> grid) {
-        const auto graph = device_->load(builder.save(folder_.path() / "model.onnx"), "", {});
+                              std::span<const float> grid, Precision precision = Precision::f32) {
+        GraphOptions options;
+        options.precision = precision;
+        const auto graph = device_->load(builder.save(folder_.path() / "model.onnx"), "", options);
         const auto session = graph->make_session();
         for (const auto& info : graph->inputs()) {
             const auto buffer = device_->allocate(info, Location::device);
@@ -221,6 +223,43 @@ TEST_F(GridSampleTest, AcceptsThePluginNodeAndTheOlderModeName) {
         model("GridSample", {{"mode", std::string("bilinear")}}, volume_shape, grid_shape, 16),
         volume, grid);
     expect_reference({"linear", "zeros", false}, volume_shape, grid_shape, volume, grid, older);
+}
+
+// A CPU with native half floats hands the operator f16 where a graph runs in f16.
+TEST_F(GridSampleTest, RunsInEveryPrecisionOfTheCpu) {
+    const Shape volume_shape{1, 5, 3, 4, 5};
+    const Shape grid_shape{1, 3, 4, 5, 3};
+    const auto volume = random_volume(volume_shape);
+    std::vector<float> grid(180);
+    for (size_t i = 0; i < grid.size(); ++i) {  // exact in all of them
+        grid[i] = static_cast<float>((i * 37) % 129) / 64.0F - 1.0F;
+    }
+    const auto sampled = [&](Precision precision) {
+        // Something before and after: plugins leave the types of a graph's own ends alone.
+        const Shape target{1, 5, 3, 4, 5};
+        const OnnxBuilder graph = OnnxBuilder(20)
+                                      .input("volume", volume_shape)
+                                      .input("grid", grid_shape)
+                                      .node("Identity", {"volume"}, {"same"}, {})
+                                      .node("Abs", {"same"}, {"positive"}, {})
+                                      .node("Tanh", {"grid"}, {"bent"}, {})
+                                      .node("GridSample", {"positive", "bent"}, {"raw"},
+                                            {{"mode", std::string("linear")},
+                                             {"padding_mode", std::string("border")},
+                                             {"align_corners", int64_t{1}}})
+                                      .node("Neg", {"raw"}, {"sampled"}, {})
+                                      .output("sampled", target);
+        return sample(graph, volume, grid, precision);
+    };
+    const auto exact = sampled(Precision::f32);
+    for (const Precision precision : device_->info().precisions) {
+        if (precision == Precision::int8) continue;
+        const auto values = sampled(precision);
+        ASSERT_EQ(values.size(), exact.size());
+        for (size_t i = 0; i < values.size(); ++i) {
+            EXPECT_NEAR(values[i], exact[i], 0.05) << name_of(precision) << ' ' << i;
+        }
+    }
 }
 
 // NaN and infinities must not read outside the volume: finite values, or 0 for zeros padding.

@@ -122,7 +122,7 @@ double mouth_range(const fs::path& avatar) {
 TEST_F(Clips, ATalkingClipIsTold) {
     const fs::path own = folder_ / "own.mp4";
     ASSERT_EQ(
-        newscaster({"render", cut(24000).string(), "-a", "anna", "-o", own.string()}).exit_code, 0);
+        newscaster({"render", cut(41600).string(), "-a", "anna", "-o", own.string()}).exit_code, 0);
     const fs::path talking =
         made("talking.mp4", {"-i", own.string(), "-vf", "scale=1280:720:flags=area", "-crf", "8"});
     const RunResult made_avatar = create(talking, "", {"--json"});

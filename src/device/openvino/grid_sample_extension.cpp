@@ -51,7 +51,22 @@ class ScratchPool {
     std::vector<std::vector<float>> free_;
 };
 
-// Inputs: volume f32 [N, C, D, H, W], grid f32 [N, D', H', W', 3]; output f32 [N, C, D', H', W'].
+// f16 is what a CPU with native half floats makes of a whole graph, inputs of this operator
+// included.
+bool is_sampled(const ov::element::Type& type) {
+    return type == ov::element::f32 || type == ov::element::f16;
+}
+
+// The tensor's values, widened into `buffer` where they are f16.
+const float* as_f32(const ov::Tensor& tensor, std::vector<float>& buffer) {
+    if (tensor.get_element_type() == ov::element::f32) return tensor.data<const float>();
+    const auto* values = tensor.data<const ov::float16>();
+    buffer.assign(values, values + tensor.get_size());
+    return buffer.data();
+}
+
+// Inputs: volume [N, C, D, H, W], grid [N, D', H', W', 3], each f32 or f16; output of the volume's
+// type [N, C, D', H', W']. Sampled in f32.
 class GridSample3D final : public ov::op::Op {
   public:
     OPENVINO_OP("GridSample3D", "newscaster")
@@ -101,13 +116,15 @@ class GridSample3D final : public ov::op::Op {
         return true;
     }
 
-    bool has_evaluate() const override { return get_input_element_type(0) == ov::element::f32; }
+    bool has_evaluate() const override {
+        return is_sampled(get_input_element_type(0)) && is_sampled(get_input_element_type(1));
+    }
 
     bool evaluate(ov::TensorVector& outputs, const ov::TensorVector& inputs) const override {
         const auto& in = inputs[0].get_shape();
         const auto& grid = inputs[1].get_shape();
-        if (inputs[0].get_element_type() != ov::element::f32 ||
-            inputs[1].get_element_type() != ov::element::f32 || ov::shape_size(in) == 0) {
+        if (!is_sampled(inputs[0].get_element_type()) ||
+            !is_sampled(inputs[1].get_element_type()) || ov::shape_size(in) == 0) {
             return false;
         }
         outputs[0].set_shape({in[0], in[1], grid[1], grid[2], grid[3]});
@@ -119,9 +136,21 @@ class GridSample3D final : public ov::op::Op {
         const GridSampleGeometry geometry{static_cast<int64_t>(in[0]), static_cast<int64_t>(in[1]),
                                           extent(in, 2), extent(grid, 1)};
         auto scratch = scratch_->take();
-        grid_sample_3d(rule(), geometry, inputs[0].data<const float>(),
-                       inputs[1].data<const float>(), outputs[0].data<float>(), scratch);
-        scratch_->give(std::move(scratch));
+        auto volume_values = scratch_->take();
+        auto grid_values = scratch_->take();
+        auto sampled = scratch_->take();
+        const bool half = outputs[0].get_element_type() == ov::element::f16;
+        if (half) sampled.resize(outputs[0].get_size());
+        grid_sample_3d(rule(), geometry, as_f32(inputs[0], volume_values),
+                       as_f32(inputs[1], grid_values),
+                       half ? sampled.data() : outputs[0].data<float>(), scratch);
+        if (half) {
+            std::ranges::transform(sampled, outputs[0].data<ov::float16>(),
+                                   [](float value) { return ov::float16(value); });
+        }
+        for (auto* buffer : {&scratch, &volume_values, &grid_values, &sampled}) {
+            scratch_->give(std::move(*buffer));
+        }
         return true;
     }
 
