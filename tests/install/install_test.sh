@@ -35,4 +35,8 @@ grep -q none message
 
 "$prefix/bin/newscaster" render short.wav -o installed.mp4 --quiet
 [[ -s installed.mp4 ]]
+if [[ -d $source/detectors ]]; then
+    "$prefix/bin/newscaster" avatar preview marcus -o seen --audio short.wav |
+        grep -q "points of the face" || { echo "the installed detectors were not found"; exit 1; }
+fi
 echo "installed package works"
