@@ -55,6 +55,10 @@ void add_output_options(CLI::App& verb, RenderRequest& request) {
     verb.add_option("--format", request.format,
                     "mp4, mkv, nv12, y4m or png (a folder of pictures) [by the file name]")
         ->type_name("NAME");
+    verb.add_option("--seconds", request.seconds, "Only the first seconds of the audio, 0 = all")
+        ->check(CLI::NonNegativeNumber)
+        ->type_name("S")
+        ->capture_default_str();
     verb.add_option("--crf", request.crf, "H.264 quality, 0 lossless .. 51 smallest")
         ->check(CLI::Range(0.0, 51.0))
         ->type_name("Q")
@@ -151,6 +155,7 @@ RenderJob make_job(const RenderRequest& request) {
     job.audio = request.audio;
     job.output = request.output.empty() ? default_output(request) : request.output;
     job.format = request.format;
+    job.max_audio_s = request.seconds;
     job.crf = request.crf;
     job.preset = request.preset;
     job.export_motion = request.export_motion;

@@ -18,6 +18,7 @@ struct RenderRequest {
     std::string pack = "studio";
     std::string output;  // empty = named after the sound
     std::string format;
+    double seconds = 0.0;
     double crf = 18.0;
     std::string preset = "veryfast";
     std::string provider = "auto";

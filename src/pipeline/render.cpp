@@ -255,6 +255,7 @@ class Rendering {
         report.frames = stats.frames;
         report.audio_s =
             static_cast<double>(source_->total_source_samples()) / source_->format().sample_rate_hz;
+        if (job_.max_audio_s > 0.0) report.audio_s = std::min(report.audio_s, job_.max_audio_s);
         report.wall_s = seconds_since(started_);
         report.rtf = report.wall_s / report.audio_s;
         report.fps = static_cast<double>(report.frames) / report.wall_s;

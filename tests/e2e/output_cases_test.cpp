@@ -56,6 +56,24 @@ TEST(Output, Mp4IsBroadcastReady) {
     EXPECT_LT(bytes.find("moov"), bytes.find("mdat"));  // plays before it is loaded whole
 }
 
+// The start of a longer sound: as many frames as its seconds have, the sound cut with them.
+TEST(Output, OnlyTheFirstSeconds) {
+    const fs::path file = scratch() / "start.mp4";
+    const auto result = newscaster(
+        {"render", speech().string(), "--seconds", "0.5", "-o", file.string(), "--json"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const auto report = nlohmann::json::parse(result.out);
+    EXPECT_EQ(report.at("frames"), 13);
+    EXPECT_DOUBLE_EQ(report.at("audio_s").get<double>(), 0.5);
+    const MediaFacts facts = probe(file);
+    EXPECT_EQ(facts.video_frames, 13);
+    EXPECT_NEAR(facts.audio_s, 0.5, 0.1);
+    const auto all = newscaster(
+        {"render", short_speech().string(), "--seconds", "99", "-o", file.string(), "--json"});
+    ASSERT_EQ(all.exit_code, 0) << all.err;
+    EXPECT_EQ(nlohmann::json::parse(all.out).at("frames"), 10);
+}
+
 TEST(Output, SameSeedSameBytesOtherSeedOtherHead) {
     const fs::path folder = scratch();
     const auto render = [&](const std::string& name, const std::string& seed) {

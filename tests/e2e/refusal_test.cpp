@@ -114,6 +114,8 @@ TEST_F(Refusals, Options) {
              {"precision", {audio, "--precision", "f17"}, 2, "f17"},
              {"int8", {audio, "--precision", "int8"}, 4, "int8"},
              {"provider", {audio, "--provider", "abacus"}, 4, "abacus"},
+             {"seconds", {audio, "--seconds", "-1"}, 2, "--seconds"},
+             {"endless seconds", {audio, "--seconds", "inf"}, 2, "inf"},
              {"crf", {audio, "--crf", "99"}, 2, "99"},
              {"seed", {audio, "--seed", "-3"}, 2, "-3"},
              {"seed after a blank", {audio, "--seed", " -3"}, 2, " -3"},
