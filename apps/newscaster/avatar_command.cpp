@@ -6,6 +6,7 @@
 #include "avatar_options.h"
 #include "commands.h"
 #include "data_paths.h"
+#include "engine_options.h"
 #include "newscaster/error.h"
 #include "newscaster/inspect.h"
 #include "newscaster/registration.h"
@@ -66,13 +67,7 @@ int run(const AvatarCreateRequest& request, const GlobalOptions& global) {
     }
     AvatarSource source = make_source(request);
     if (!source.crop && source.detectors.empty()) source.detectors = find_detectors();
-    EngineOptions options;
-    options.pack = find_data("packs", request.pack);
-    options.provider = request.provider;
-    options.device = request.device;
-    options.threads = request.threads;
-    options.use_cache = !request.no_cache;
-    options.log = global.log_sink();
+    const EngineOptions options = base_engine_options(request, global);
     const AvatarInfo info = create_avatar(options, source);
     if (global.json || !global.quiet) print(info, global);
     return request.preview ? run(preview_of(request), global) : 0;

@@ -3,6 +3,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include "data_paths.h"
+#include "global_options.h"
+#include "newscaster/engine.h"
+
 namespace newscaster::cli {
 
 // Request: has pack, provider and device.
@@ -25,6 +29,20 @@ inline void add_threads_option(CLI::App& verb, int& threads) {
         ->check(CLI::Range(0, 1024))
         ->type_name("N")
         ->capture_default_str();
+}
+
+// What they mean to the library. Request: also has no_cache. Throws Error(bad_pack) like find_data.
+template <typename Request>
+[[nodiscard]] EngineOptions base_engine_options(const Request& request,
+                                                const GlobalOptions& global) {
+    EngineOptions options;
+    options.pack = find_data("packs", request.pack);
+    options.provider = request.provider;
+    options.device = request.device;
+    options.threads = request.threads;
+    options.use_cache = !request.no_cache;
+    options.log = global.log_sink();
+    return options;
 }
 
 }  // namespace newscaster::cli

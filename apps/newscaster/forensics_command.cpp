@@ -46,16 +46,10 @@ int run(const ForensicsRequest& request, const GlobalOptions& global) {
     job.log = global.log_sink();
     complete(job, request);
     Progress progress(global.progress, global.quiet);
-    ForensicsReport report;
-    try {
-        report = compare_videos(job, [&](int64_t frames) {
-            progress.update(frames, std::nullopt);
-            return !interrupted();
-        });
-    } catch (...) {
-        progress.finish();
-        throw;
-    }
+    const ForensicsReport report = compare_videos(job, [&](int64_t frames) {
+        progress.update(frames, std::nullopt);
+        return !interrupted();
+    });
     progress.finish();
     if (global.json) fmt::print("{}\n", report.summary_json);
     if (!global.quiet) {

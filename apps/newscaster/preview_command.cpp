@@ -7,6 +7,7 @@
 
 #include "commands.h"
 #include "data_paths.h"
+#include "engine_options.h"
 #include "interrupt.h"
 #include "newscaster/error.h"
 #include "newscaster/render.h"
@@ -46,31 +47,17 @@ RenderReport render_sample(const RenderJob& job, const EngineOptions& options,
                            const fs::path& avatar, const GlobalOptions& global) {
     const Engine engine(options);
     Progress progress(global.progress, global.quiet);
-    try {
-        auto report =
-            render_file(engine, engine.load_avatar(avatar), job, [&](const RenderProgress& state) {
-                progress.update(state.frames, state.total_frames);
-                return !interrupted();
-            });
-        progress.finish();
-        return report;
-    } catch (...) {
-        progress.finish();
-        throw;
-    }
+    return render_file(engine, engine.load_avatar(avatar), job, [&](const RenderProgress& state) {
+        progress.update(state.frames, state.total_frames);
+        return !interrupted();
+    });
 }
 
 }  // namespace
 
 int run(const AvatarPreviewRequest& request, const GlobalOptions& global) {
     const fs::path avatar = find_data("avatars", request.avatar);
-    EngineOptions options;
-    options.pack = find_data("packs", request.pack);
-    options.provider = request.provider;
-    options.device = request.device;
-    options.threads = request.threads;
-    options.use_cache = !request.no_cache;
-    options.log = global.log_sink();
+    const EngineOptions options = base_engine_options(request, global);
     const std::string prefix = prefix_of(request, avatar);
     RenderJob job;
     job.audio = request.audio.empty() ? find_speech().string() : request.audio;

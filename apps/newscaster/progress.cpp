@@ -76,11 +76,12 @@ void Progress::draw_bar(int64_t frames, std::optional<int64_t> total, double fps
     std::fflush(stderr);
 }
 
-void Progress::finish() {
+void Progress::finish() noexcept {
     if (style_ == Style::bar && drawn_) {
-        fmt::print(stderr, "\r\x1b[K");
+        std::fputs("\r\x1b[K", stderr);
         std::fflush(stderr);
     }
+    drawn_ = false;
 }
 
 }  // namespace newscaster::cli

@@ -12,11 +12,14 @@ namespace newscaster::cli {
 class Progress {
   public:
     Progress(ProgressMode mode, bool quiet);
+    Progress(const Progress&) = delete;
+    Progress& operator=(const Progress&) = delete;
+    ~Progress() { finish(); }  // errors are printed after it
 
     // Called after every frame, from one thread.
     void update(int64_t frames, std::optional<int64_t> total);
     // Clears the bar; call before printing anything else.
-    void finish();
+    void finish() noexcept;
 
   private:
     using Clock = std::chrono::steady_clock;

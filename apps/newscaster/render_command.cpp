@@ -7,6 +7,7 @@
 
 #include "commands.h"
 #include "data_paths.h"
+#include "engine_options.h"
 #include "interrupt.h"
 #include "newscaster/error.h"
 #include "newscaster/render.h"
@@ -28,17 +29,11 @@ std::string precision_name(const std::string& given) {
 }
 
 EngineOptions make_engine_options(const RenderRequest& request, const GlobalOptions& global) {
-    EngineOptions engine;
-    engine.pack = find_data("packs", request.pack);
-    engine.provider = request.provider;
-    engine.device = request.device;
+    EngineOptions engine = base_engine_options(request, global);
     if (request.vram_mode == "resident") engine.vram_mode = VramMode::resident;
     if (request.vram_mode == "streamed") engine.vram_mode = VramMode::streamed;
     engine.precision = precision_name(request.precision);
-    engine.threads = request.threads;
     engine.frames_in_flight = request.batch_size;
-    engine.use_cache = !request.no_cache;
-    engine.log = global.log_sink();
     return engine;
 }
 
@@ -76,16 +71,10 @@ int run(const RenderRequest& request, const GlobalOptions& global) {
         job.session.character = engine.load_avatar(find_data("avatars", request.character));
     }
     Progress progress(global.progress, global.quiet);
-    RenderReport report;
-    try {
-        report = render_file(engine, avatar, job, [&](const RenderProgress& state) {
-            progress.update(state.frames, state.total_frames);
-            return !interrupted();
-        });
-    } catch (...) {
-        progress.finish();
-        throw;
-    }
+    const RenderReport report = render_file(engine, avatar, job, [&](const RenderProgress& state) {
+        progress.update(state.frames, state.total_frames);
+        return !interrupted();
+    });
     progress.finish();
     const nlohmann::json json = to_json(report, engine.info(), *avatar, job);
     if (!request.report.empty()) write_report(request.report, json);

@@ -60,17 +60,10 @@ std::vector<std::string> broken_limits(const SyncRequest& request, const SyncRep
 
 SyncReport measure(const SyncJob& job, const GlobalOptions& global) {
     Progress progress(global.progress, global.quiet);
-    try {
-        auto report = measure_sync(job, [&](int64_t frames) {
-            progress.update(frames, std::nullopt);
-            return !interrupted();
-        });
-        progress.finish();
-        return report;
-    } catch (...) {
-        progress.finish();
-        throw;
-    }
+    return measure_sync(job, [&](int64_t frames) {
+        progress.update(frames, std::nullopt);
+        return !interrupted();
+    });
 }
 
 }  // namespace

@@ -31,24 +31,33 @@ size_t index_of(const std::array<std::string_view, N>& names, const std::string&
     return static_cast<size_t>(found - names.begin());
 }
 
+// What one evaluation writes besides its result; all but `scratch` stay empty unless f16 is
+// widened.
+struct Scratch {
+    std::vector<float> scratch;
+    std::vector<float> volume;
+    std::vector<float> grid;
+    std::vector<float> sampled;
+};
+
 // Scratch memory that concurrent evaluations take and give back.
 class ScratchPool {
   public:
-    std::vector<float> take() {
+    Scratch take() {
         const std::lock_guard lock(mutex_);
         if (free_.empty()) return {};
-        std::vector<float> scratch = std::move(free_.back());
+        Scratch scratch = std::move(free_.back());
         free_.pop_back();
         return scratch;
     }
-    void give(std::vector<float> scratch) {
+    void give(Scratch scratch) {
         const std::lock_guard lock(mutex_);
         free_.push_back(std::move(scratch));
     }
 
   private:
     std::mutex mutex_;
-    std::vector<std::vector<float>> free_;
+    std::vector<Scratch> free_;
 };
 
 // f16 is what a CPU with native half floats makes of a whole graph, inputs of this operator
@@ -135,22 +144,16 @@ class GridSample3D final : public ov::op::Op {
         };
         const GridSampleGeometry geometry{static_cast<int64_t>(in[0]), static_cast<int64_t>(in[1]),
                                           extent(in, 2), extent(grid, 1)};
-        auto scratch = scratch_->take();
-        auto volume_values = scratch_->take();
-        auto grid_values = scratch_->take();
-        auto sampled = scratch_->take();
+        Scratch own = scratch_->take();
         const bool half = outputs[0].get_element_type() == ov::element::f16;
-        if (half) sampled.resize(outputs[0].get_size());
-        grid_sample_3d(rule(), geometry, as_f32(inputs[0], volume_values),
-                       as_f32(inputs[1], grid_values),
-                       half ? sampled.data() : outputs[0].data<float>(), scratch);
+        if (half) own.sampled.resize(outputs[0].get_size());
+        grid_sample_3d(rule(), geometry, as_f32(inputs[0], own.volume), as_f32(inputs[1], own.grid),
+                       half ? own.sampled.data() : outputs[0].data<float>(), own.scratch);
         if (half) {
-            std::ranges::transform(sampled, outputs[0].data<ov::float16>(),
+            std::ranges::transform(own.sampled, outputs[0].data<ov::float16>(),
                                    [](float value) { return ov::float16(value); });
         }
-        for (auto* buffer : {&scratch, &volume_values, &grid_values, &sampled}) {
-            scratch_->give(std::move(*buffer));
-        }
+        scratch_->give(std::move(own));
         return true;
     }
 
